@@ -481,6 +481,13 @@ module unisono_rbm
   logic [Calls-1:0] clearing_q;
   always_ff @(posedge clk_i) clearing_q <= clear_valid_i ? Calls'(1) << clear_slot_i : '0;
   assign active = active_i & ~clearing_q;
+  // Calls that exchange something with others. A clear of one that does not has no sequence to look early lists through
+  // for. Inactive calls are cleared too, so this is kept until the call is forgotten.
+  logic [Calls-1:0] exchanges_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) exchanges_q <= '0;
+    else exchanges_q <= (exchanges_q | active_i) & ~(forgets ? Calls'(1) << clear_slot_i : '0);
+  end
 
   call_context_t partner_context;
   assign partner_context = contexts_i[partner_i.slot];
@@ -1394,8 +1401,9 @@ module unisono_rbm
         record_new = '0;
         record_new.generation = seen.generation + 1'b1;
         state_d = Idle;
-        if (untouched && !own.point_to_point && any_early) begin
-          // What was early for it is its own.
+        if (untouched && !own.point_to_point && exchanges_q[pair_q.slot] && any_early) begin
+          // What was early for it is its own. A call that exchanges nothing with others has no sequence: that in its
+          // context may be a collective's, and what came early for it stays.
           if (!must_wait) state_d = Adopt;
         end else if (known && seen.written != '0) begin
           // Segments on their way to buffers come first.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -59,17 +60,19 @@ class Errors : public testing::Test {
     return call;
   }
 
-  /// All ranks sum different data; every result is right.
-  void expect_usable(std::uint64_t count = 3000) {
+  /// All ranks sum different data; every result is right. Rank 0 calls after the others, and after `before_rank_0`.
+  void expect_usable(
+      std::uint64_t count = 3000, const std::function<void()>& before_rank_0 = [] {}) {
     const CallDescriptor call = sum(count);
     std::vector<std::int32_t> expected(count);
-    for (std::uint32_t node = 0; node < kSize; ++node) {
+    for (std::uint32_t node = kSize; node-- > 0;) {
       std::vector<std::int32_t> data(count);
       for (std::size_t i = 0; i < count; ++i) {
         data[i] = static_cast<std::int32_t>(i * 7 + node * 1000 + id_);
         expected[i] += data[i];
       }
       cluster_->node(node).store(kSrc, std::as_bytes(std::span(data)));
+      if (node == 0) before_rank_0();
       hosts_[node].submit(call);
     }
     for (std::uint32_t node = 0; node < kSize; ++node) {
@@ -89,6 +92,22 @@ class Errors : public testing::Test {
   std::vector<sim::Host> hosts_;
   std::uint32_t id_ = 0;
 };
+
+/// A put is no collective and has no place among them: when it fails, what has come early for the next one stays.
+TEST_F(Errors, APutThatFailsLeavesWhatCameEarly) {
+  for (int i = 0; i < 3; ++i) {
+    expect_usable(20, [&] {
+      for (int cycle = 0; cycle < 5000; ++cycle) cluster_->tick();
+      CallDescriptor put = sum(10);
+      put.collective = Collective::kPut;
+      put.func = Func::kNone;
+      put.root = 1;
+      put.window_offset = std::uint64_t{1} << 40U;
+      put.call_id = ++id_;
+      expect_refused(put, ErrorCode::kBufferTooSmall);
+    });
+  }
+}
 
 TEST_F(Errors, FieldsThatAreWrongAreRefused) {
   CallDescriptor call = sum(10);
