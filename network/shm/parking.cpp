@@ -3,6 +3,7 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +16,9 @@
 
 namespace unisono::shm {
 namespace {
+
+/// Between two moves of a thread to another core; the scheduler may have reasons of its own.
+constexpr std::chrono::milliseconds kBetweenMoves{10};
 
 bool membarrier(int command) { return syscall(SYS_membarrier, command, 0U, 0) == 0; }
 
@@ -127,6 +131,46 @@ void Parking::hide_intention(EndpointBlock& block) {
   // Spares senders the system call; one that has already seen the bit finds it cleared, or wakes for nothing.
   if ((block.parked.load(std::memory_order_relaxed) & kParked) != 0) {
     block.parked.fetch_and(~std::uint32_t{kParked | kBell}, std::memory_order_relaxed);
+  }
+}
+
+void Parking::leave_shared_core(Clock::time_point now) {
+  const int core = sched_getcpu();
+  if (core < 0) return;
+  const std::uint32_t mine = static_cast<std::uint32_t>(core) + 1;
+  if (block_.core.load(std::memory_order_relaxed) != mine) block_.core.store(mine, std::memory_order_relaxed);
+  bool shared = false;
+  for (std::uint32_t peer = 0; peer < size_ && !shared; ++peer) {
+    const EndpointBlock& other = segment_.endpoint(peer);
+    // One that sleeps takes no core; its waking chooses one anew.
+    shared = &other != &block_ && other.core.load(std::memory_order_relaxed) == mine &&
+             (other.parked.load(std::memory_order_relaxed) & kParked) == 0 &&
+             other.state.load(std::memory_order_relaxed) == EndpointState::kJoined;
+  }
+  if (!shared) return;
+  cpu_set_t allowed;
+  if (now < may_move_ || sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    sched_yield();
+    return;
+  }
+  may_move_ = now + kBetweenMoves;
+  cpu_set_t others = allowed;
+  CPU_CLR(core, &others);
+  cpu_set_t free = others;
+  for (std::uint32_t peer = 0; peer < size_; ++peer) {
+    const std::uint32_t taken = segment_.endpoint(peer).core.load(std::memory_order_relaxed);
+    if (taken != 0 && taken <= CPU_SETSIZE) CPU_CLR(taken - 1, &free);
+  }
+  if (CPU_COUNT(&free) == 0) free = others;
+  // The affinity is the user's: it is as it was when this returns, and the scheduler has moved the thread.
+  if (CPU_COUNT(&free) == 0 || sched_setaffinity(0, sizeof free, &free) != 0) {
+    sched_yield();
+    return;
+  }
+  sched_setaffinity(0, sizeof allowed, &allowed);
+  ++counters_.moves;
+  if (const int moved = sched_getcpu(); moved >= 0) {
+    block_.core.store(static_cast<std::uint32_t>(moved) + 1, std::memory_order_relaxed);
   }
 }
 

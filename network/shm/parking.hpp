@@ -82,6 +82,7 @@ class Parking {
     std::uint64_t sleeps = 0;   ///< times the kernel was asked to put the thread to sleep
     std::uint64_t looks = 0;    ///< of these, ended by `Policy::look`
     std::uint64_t rescues = 0;  ///< of these, found ready then: a peer died before it could wake, or a defect
+    std::uint64_t moves = 0;    ///< times the thread left a core that another endpoint was on
   };
 
   /// Over endpoint `self` of a segment that outlives this object.
@@ -109,6 +110,11 @@ class Parking {
   /// Whether there are more endpoints than can have a core each. Asks the system again as long as endpoints join;
   /// threads that bind themselves to cores later are not noticed.
   bool oversubscribed();
+
+  /// For who has polled for a while and is not oversubscribed. There is a core for every rank, but the scheduler may
+  /// have two of them on one: then the one that polls keeps the other from doing what it waits for. Moves this thread
+  /// to another core of its affinity, which stays as it is, or lets the other run.
+  void leave_shared_core(Clock::time_point now);
 
   /// Waits until `ready()` is true, `deadline` has passed, or `tick()` is false; returns what `ready()` was last.
   ///
@@ -194,6 +200,7 @@ class Parking {
       }
       const Clock::time_point now = Clock::now();
       if (now >= deadline || !tick()) return Polled::kOver;
+      if (!yields) leave_shared_core(now);
       if (end == Clock::time_point::max()) end = now + policy_.patience;
       if (now >= end) return Polled::kNothing;
     }
@@ -204,13 +211,13 @@ class Parking {
   Slept sleep(Clock::time_point deadline, const Intention& intention);
   bool sleep_on_descriptors(Clock::duration at_most) const;
   void find_out_if_crowded();
-
   const Segment& segment_;
   EndpointBlock& block_;
   std::uint32_t size_;
   std::uint32_t known_joined_ = 0;  ///< endpoints that had joined when `crowded_` was found
   bool makes_way_ = false;          ///< see `make_way`
   bool crowded_ = true;             ///< more endpoints than cores, as far as known
+  Clock::time_point may_move_{};    ///< not before: to another core
   Policy policy_;
   Counters counters_;
   std::atomic<std::uint64_t>& shown_sleeps_;  ///< for others to see

@@ -107,6 +107,7 @@ struct EndpointBlock {
   std::atomic<std::uint64_t> nonce_address;    ///< in the process, of what KernelCopy tries; 0: it copies nothing
   std::atomic<std::uint64_t> nonce[2];         ///< what stands there
   std::atomic<std::uint64_t> doorbell;         ///< number of its Doorbell; 0: it has none
+  std::atomic<std::uint32_t> core;             ///< where it last waited for long, plus 1; 0: nowhere
 
   /// The word the endpoint sleeps on, and what senders must do about it: bits of `ParkedBit`.
   alignas(2 * kLineBytes) std::atomic<std::uint32_t> parked;

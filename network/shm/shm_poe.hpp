@@ -200,11 +200,18 @@ class ShmPoe final : public Poe {
           pause_core();
           if (ready()) return true;
         }
+        if (now - begin >= kBetweenTicks) leave_shared_core(now);
         continue;
       }
       if (ready()) return true;
     }
     return await(ready, tick, deadline, Manner::kForeground, eager);
+  }
+  /// Parking's, for any thread.
+  void leave_shared_core(Parking::Clock::time_point now) {
+    if (waiting_.exchange(true, std::memory_order_acquire)) return;
+    const Turn turn(waiting_);
+    parking_.leave_shared_core(now);
   }
   /// As `crowded`, for any thread.
   bool crowded_for_hook() {

@@ -2,6 +2,7 @@
 #include "network/shm/parking.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -398,6 +399,56 @@ TEST(Parking, ARescueIsCounted) {
   peer.join();
   EXPECT_GE(parking.counters().looks, 1U);
   EXPECT_EQ(parking.counters().rescues, 1U);
+}
+
+TEST(Parking, LeavesACoreThatAnotherEndpointIsOn) {
+  cpu_set_t before, after;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one core";
+  const auto segment = Segment::create({.endpoints = 2});
+  Parking parking(*segment, 0);
+  parking.join();
+  EndpointBlock& peer = segment->endpoint(1);
+  const auto meet = [&] {
+    peer.core = static_cast<std::uint32_t>(sched_getcpu()) + 1;
+    parking.leave_shared_core(Clock::now());
+  };
+  // One that has not joined, or sleeps, is in nobody's way.
+  for (int i = 0; i < 100; ++i) meet();
+  peer.state = EndpointState::kJoined;
+  peer.parked |= kParked;
+  for (int i = 0; i < 100; ++i) meet();
+  EXPECT_EQ(parking.counters().moves, 0U);
+
+  peer.parked = 0;
+  // The scheduler may move the thread between the two lines of `meet`.
+  const Clock::time_point end = Clock::now() + seconds(30);
+  while (parking.counters().moves == 0 && Clock::now() < end) meet();
+  EXPECT_EQ(parking.counters().moves, 1U);
+  EXPECT_NE(segment->endpoint(0).core, peer.core);
+  ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "the affinity has changed";
+}
+
+TEST(Parking, AWaitLeavesASharedCore) {
+  cpu_set_t cores;
+  ASSERT_EQ(sched_getaffinity(0, sizeof cores, &cores), 0);
+  if (CPU_COUNT(&cores) < 2) GTEST_SKIP() << "one core";
+  const auto segment = Segment::create({.endpoints = 2});
+  segment->endpoint(1).state = EndpointState::kJoined;
+  segment->endpoint(1).thread = static_cast<std::uint32_t>(gettid());
+  segment->endpoint(1).pid = static_cast<std::uint32_t>(getpid());
+  Parking parking(*segment, 0);
+  parking.join();
+  segment->endpoint(0).state = EndpointState::kJoined;
+  segment->endpoint(0).pid = static_cast<std::uint32_t>(getpid());
+  parking.set_policy({.patience = seconds(30)});
+  const auto tick = [&] {
+    segment->endpoint(1).core = static_cast<std::uint32_t>(sched_getcpu()) + 1;
+    return parking.counters().moves == 0;
+  };
+  parking.wait([] { return false; }, tick, Clock::now() + seconds(30));
+  EXPECT_GE(parking.counters().moves, 1U);
 }
 
 TEST(Parking, AThrowingReadyLeavesNothingBehind) {
