@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all bench-streams whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all bench-streams bench-vector-matrix whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -59,6 +59,9 @@ cluster: packages-rtl environment-rtl package ## the simulated cluster, for unis
 
 bench-streams: build ## elements between kernels of two ranks: channels of SMI, and stream ports, beside sends
 	tools/bench-streams $(JSON)
+
+bench-vector-matrix: packages-vector-matrix package ## a layer y = W x split by columns, its parts summed, beside Open MPI
+	@.venv/bin/python apps/vector_matrix/compare.py $(if $(JSON),--json $(JSON))
 
 bench-rtl: cluster ## the hardware engine in cycles, beside the papers' figures
 	@tools/bench-rtl
@@ -160,7 +163,7 @@ distclean: clean ## and the Python environments
 	@rm -rf .venv .venv-peers
 
 # The steps below look for themselves whether there is anything to do.
-.PHONY: packages-build packages-test packages-rtl packages-peers packages-fuzz environment environment-dev environment-rtl environment-peers environment-torch library package tests
+.PHONY: packages-build packages-test packages-rtl packages-peers packages-fuzz packages-vector-matrix environment environment-dev environment-rtl environment-peers environment-torch library package tests
 
 packages-build:
 	@tools/packages build
@@ -173,6 +176,9 @@ packages-rtl:
 
 packages-peers:
 	@tools/packages peers
+
+packages-vector-matrix:
+	@tools/packages vector-matrix
 
 packages-fuzz:
 	@tools/packages fuzz
