@@ -28,9 +28,10 @@ static_assert(encode(MessageLine{.bytes = 5, .dtype = Datatype::kFp32, .type = M
 
 MessageLine line_of(std::uint64_t head, std::uint64_t flag) { return decode_message_line({head, flag}); }
 
+/// Whether it was there.
 template <class T>
-void erase(std::vector<T*>& list, T* item) {
-  list.erase(std::remove(list.begin(), list.end(), item), list.end());
+bool erase(std::vector<T*>& list, T* item) {
+  return std::erase(list, item) != 0;
 }
 
 Transfer* find(const std::vector<Transfer*>& list, std::uint32_t id) {
@@ -194,19 +195,20 @@ void PointToPoint::post(Transfer& op) {
   recycle(came);
 }
 
-void PointToPoint::withdraw(Transfer& op) {
+bool PointToPoint::withdraw(Transfer& op) {
   const Turn turn(*this);
-  if (op.ended.load(std::memory_order_relaxed)) return;
+  if (op.ended.load(std::memory_order_relaxed)) return false;
+  bool shown = false;
   if (Matcher::posted(op)) {
     matcher_.withdraw(op);
     if (!op.wanted.any_source) --peers_[op.wanted.source].queued;
   } else {
     PeerQueues& queues = peers_[op.peer];
     queues.outgoing.erase(std::remove(queues.outgoing.begin(), queues.outgoing.end(), &op), queues.outgoing.end());
-    erase(queues.sending, &op);
-    erase(queues.receiving, &op);
+    shown = erase(queues.sending, &op) || erase(queues.receiving, &op);
   }
   end(op);
+  return shown;
 }
 
 bool PointToPoint::progress(std::uint32_t peer) {

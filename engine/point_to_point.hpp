@@ -109,7 +109,8 @@ class PointToPoint {
   /// Enters an operation. Operations of a pair begin in this order.
   void post(Transfer& op);
   /// Takes back an operation that has not ended, because its call has failed. What it shared with the peer is lost.
-  void withdraw(Transfer& op);
+  /// Whether the peer may be at its memory.
+  bool withdraw(Transfer& op);
   /// Does what can be done for the messages of one peer; or of all, of whom `polled` have their turn at a time. Returns
   /// whether anything was done. Throws Error(kCorruptMessage), or AccessBanned.
   bool progress(std::uint32_t peer);

@@ -85,6 +85,32 @@ TEST_P(Messages, ReceivesPostedFirstAreFilledInOrder) {
   });
 }
 
+// What a rank shared with nobody is nobody's business: the others still reach each other's memory when it has gone.
+TEST_P(Messages, ARankThatLeavesWithAReceivePostedKeepsNobodyFromLongMessages) {
+  constexpr std::size_t kElements = 20'000;  // more than cells carry
+  std::atomic<bool> left{false};
+  std::vector<std::int32_t> never(kElements);
+  run_ranks(3, settings(), [&](Rank& self) {
+    CallRequest barrier;
+    barrier.call.collective = Collective::kBarrier;
+    self.run(barrier);
+    if (self.rank == 2) {
+      const CallId id = self.engine.submit(message(Collective::kRecv, 0, 9, never));
+      EXPECT_FALSE(self.engine.test(id).complete);
+      self.engine.free_communicator(0);
+      left = true;
+      return;
+    }
+    while (!left) std::this_thread::yield();
+    std::vector<std::int32_t> out = values(kElements, static_cast<int>(self.rank)), in(kElements);
+    const CallId receive = self.engine.submit(message(Collective::kRecv, 1 - self.rank, 9, in));
+    const CallId send = self.engine.submit(message(Collective::kSend, 1 - self.rank, 9, out));
+    self.finish(receive);
+    self.finish(send);
+    EXPECT_EQ(in, values(kElements, static_cast<int>(1 - self.rank)));
+  });
+}
+
 // Receives may be entered before rank 0 has made a communicator's lanes; later ones do not overtake them.
 TEST_P(Messages, ReceivesBeforeTheLanesKeepTheirPlace) {
   constexpr std::uint32_t kTimes = 20;
