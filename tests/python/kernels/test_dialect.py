@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from unisono.cli import kernel
+from unisono.kernels import dialect
 
 HERE = Path(__file__).parent
 
@@ -73,12 +73,12 @@ def test_errors_of_the_compiler_name_the_source_and_its_line(tmp_path: Path) -> 
     ],
 )  # fmt: skip
 def test_declarations_of_channels(declared: str, translated: str) -> None:
-    assert kernel.channels(declared) == translated
+    assert dialect.translate_channels(declared) == translated
 
 
 def test_what_is_no_declaration_is_refused_by_line() -> None:
-    with pytest.raises(kernel.KernelError, match="line 2: in this declaration of a channel, `= 3` is not understood"):
-        kernel.channels("\nchannel int c = 3;")
+    with pytest.raises(dialect.KernelError, match="line 2: in this declaration of a channel, `= 3` is not understood"):
+        dialect.translate_channels("\nchannel int c = 3;")
 
 
 def test_kernels_are_found_whatever_stands_around_them() -> None:
@@ -90,7 +90,7 @@ def test_kernels_are_found_whatever_stands_around_them() -> None:
     __kernel void declared(int n);
     /* __kernel void no(int n) {} */
     """
-    assert kernel.kernels(text) == ["a", "B_NAME"]
+    assert dialect.kernel_names(text) == ["a", "B_NAME"]
 
 
 def test_check_names_what_hardware_has_no_place_for(tmp_path: Path) -> None:
