@@ -102,8 +102,10 @@ def execute_host(arguments: argparse.Namespace) -> int:
         generated.write_text(
             f"#include <hlslib/intel/OpenCL.h>\n#include <utils/smi_utils.hpp>\n#include <vector>\n{inits}\n"
         )
-        words = [*_compiler(), "-std=gnu++20", "-O2", "-pthread", "-x", "c++", f"-I{folder}", *_headers(),
-                 f"-I{Path(arguments.source).resolve().parent}", *(f"-I{one}" for one in arguments.folders),
+        # What `unisono kernel generate` has made goes first, unless programs are named here.
+        named = [*arguments.folders, folder] if not arguments.programs else [folder, *arguments.folders]
+        words = [*_compiler(), "-std=gnu++20", "-O2", "-pthread", "-x", "c++", *_headers(),
+                 f"-I{Path(arguments.source).resolve().parent}", *(f"-I{one}" for one in named),
                  *(f"-D{one}" for one in arguments.macros), arguments.source, "-x", "none", "-o", arguments.output,
                  *config.libs(), *(f"-l{one}" for one in arguments.libraries)]  # fmt: skip
         return _run(words, arguments.show)

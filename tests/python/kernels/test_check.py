@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from kernels_support import unisono
 from unisono.kernels import checks, parsing
 from unisono.kernels.dialect import KernelError
 
 pytestmark = pytest.mark.skipif(not parsing.available(), reason="libclang is not installed")
-HERE = Path(__file__).parent
 
 
 def found(folder: Path, text: str, name: str = "k.cl") -> list[tuple[int, str]]:
@@ -369,13 +369,6 @@ def test_what_cannot_be_read_is_told_by_line(tmp_path: Path) -> None:
         parsing.parse(str(source))
 
 
-def check(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "unisono.cli", "kernel", "check", *map(str, arguments)],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-
-
 def test_programs_by_file_or_as_one(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / f"{name}.cl").write_text(
@@ -383,9 +376,9 @@ def test_programs_by_file_or_as_one(tmp_path: Path) -> None:
             "  SMI_Channel to = SMI_Open_send_channel(1, SMI_INT, 1, PORT, comm);\n}\n"
         )
     both = [tmp_path / "a.cl", tmp_path / "b.cl"]
-    apart = check("-D", "PORT=5", *both)
+    apart = unisono("kernel", "check", "-D", "PORT=5", *both)
     assert (apart.returncode, apart.stdout) == (0, ""), apart.stderr
-    together = check("--one-program", "-D", "PORT=5", *both)
+    together = unisono("kernel", "check", "--one-program", "-D", "PORT=5", *both)
     assert together.returncode == 1
     assert together.stdout.startswith(f"{tmp_path}/b.cl:3: port 5 is used twice: this send channel")
 
