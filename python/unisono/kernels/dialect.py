@@ -70,6 +70,60 @@ def translate_channels(text: str) -> str:
     return result + text[last:]
 
 
+#: Several elements of a vector by their numbers, as v.s0213; one is a name that the header has. Words of small letters
+#: alone are names of fields.
+_ELEMENTS = re.compile(
+    r"\.\s*s(?=[a-fA-F]*[0-9]|[A-F]+\b)"
+    r"([0-9a-fA-F]{2}|[0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{8}|[0-9a-fA-F]{16})\b"
+)
+
+
+def translate_elements(text: str) -> str:
+    """The source with elements of vectors by several numbers as what the header knows."""
+    bare, result, last = blank(text), "", 0
+    for found in _ELEMENTS.finditer(bare):
+        numbers = ", ".join(str(int(digit, 16)) for digit in found[1])
+        result += f"{text[last : found.start()]}.elements<{numbers}>()"
+        last = found.end()
+    return result + text[last:]
+
+
+#: A type in brackets, and what it is made of.
+_LITERAL = re.compile(r"\(\s*([A-Za-z_]\w*)\s*\)\s*\(")
+
+
+def translate_literals(text: str) -> str:
+    """The source with vectors that are made of several values, `(float4)(a, b, c, d)`, as `float4(a, b, c, d)`.
+
+    A function whose name stands in brackets is called all the same.
+    """
+    bare, result, last = blank(text), "", 0
+    for found in _LITERAL.finditer(bare):
+        before = bare[: found.start()].rstrip()
+        word = re.search(r"(\w+|[)\]])$", before)
+        if (word is not None and word[1] != "return") or not _has_comma(bare, found.end() - 1):
+            continue
+        lines = "\n" * text.count("\n", found.start(), found.end())
+        result += f"{text[last : found.start()]}{found[1]}{lines}("
+        last = found.end()
+    return result + text[last:]
+
+
+def _has_comma(text: str, at: int) -> bool:
+    """Whether a comma stands in these brackets, and not in others within."""
+    depth = 0
+    for letter in text[at : balanced(text, at)]:
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(letter, 0)
+        if letter == "," and depth == 1:
+            return True
+    return False
+
+
+def translated(text: str) -> str:
+    """The source as C++, line by line what it was."""
+    return translate_literals(translate_elements(translate_channels(text)))
+
+
 def kernel_names(text: str) -> list[str]:
     """The names of the kernels, in order; they may be macros."""
     bare, names = blank(text), []
@@ -92,9 +146,9 @@ def kernel_names(text: str) -> list[str]:
 def translate(text: str, name: str) -> str:
     """What the compiler gets for a source."""
     try:
-        translated = translate_channels(text)
+        source = translated(text)
         names = kernel_names(text)
     except KernelError as error:
         raise KernelError(f"{name}: {error}") from None
     table = "\n".join(f"UNISONO_DIALECT_KERNEL({kernel})" for kernel in names)
-    return f'#line 1 "{name}"\n{translated}\n{table}\n'
+    return f'#line 1 "{name}"\n{source}\n{table}\n'

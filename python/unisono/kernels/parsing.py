@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import config
-from .dialect import KernelError, blank, translate_channels
+from .dialect import KernelError, blank, translated
 from .libclang import cindex
 
 #: What a function of the dialect is marked with, so that it is known as a kernel.
@@ -115,7 +115,7 @@ def parse(path: str, options: Options | None = None) -> Source:
     if dialect:
         marks = str(Path(path).resolve().parent / "unisono-kernel-marks.h")
         try:
-            unsaved = [(path, translate_channels(text)), (marks, _MARKS)]
+            unsaved = [(path, translated(text)), (marks, _MARKS)]
         except KernelError as error:
             raise KernelError(f"{path}: {error}") from None
         words = ["-xc++", "-std=gnu++20", "-include", marks, *words]

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from kernels_support import HERE, unisono
 from unisono.kernels import dialect
-
-HERE = Path(__file__).parent
-
-
-def unisono(*arguments: str | Path, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs the command."""
-    return subprocess.run(
-        [sys.executable, "-m", "unisono.cli", *map(str, arguments)],
-        capture_output=True, text=True, timeout=120, check=False, env=environment,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
