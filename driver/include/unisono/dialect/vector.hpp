@@ -91,17 +91,16 @@ using PartOf = typename Part<Element, kLength, kFrom, kStep, std::make_integer_s
 #define UNISONO_DIALECT_EACH4(name, ...) UNISONO_DIALECT_EACH3(name, __VA_ARGS__) name(__VA_ARGS__, w, 3)
 #define UNISONO_DIALECT_AGAIN4(name, ...) UNISONO_DIALECT_AGAIN3(name, __VA_ARGS__) name(__VA_ARGS__, w, 3)
 #define UNISONO_DIALECT_THRICE4(name, ...) UNISONO_DIALECT_THRICE3(name, __VA_ARGS__) name(__VA_ARGS__, w, 3)
-#define UNISONO_DIALECT_SEVERAL(n, a, i)                   \
-  UNISONO_DIALECT_EACH##n(UNISONO_DIALECT_PAIR, a, i)      \
-  UNISONO_DIALECT_EACH##n(UNISONO_DIALECT_TRIPLES##n, a, i)
-#define UNISONO_DIALECT_TRIPLES2(...)                            \
-  UNISONO_DIALECT_AGAIN2(UNISONO_DIALECT_TRIPLE, __VA_ARGS__)    \
+#define UNISONO_DIALECT_SEVERAL(n, a, i) \
+  UNISONO_DIALECT_EACH##n(UNISONO_DIALECT_PAIR, a, i) UNISONO_DIALECT_EACH##n(UNISONO_DIALECT_TRIPLES##n, a, i)
+#define UNISONO_DIALECT_TRIPLES2(...)                         \
+  UNISONO_DIALECT_AGAIN2(UNISONO_DIALECT_TRIPLE, __VA_ARGS__) \
   UNISONO_DIALECT_AGAIN2(UNISONO_DIALECT_QUADS2, __VA_ARGS__)
-#define UNISONO_DIALECT_TRIPLES3(...)                            \
-  UNISONO_DIALECT_AGAIN3(UNISONO_DIALECT_TRIPLE, __VA_ARGS__)    \
+#define UNISONO_DIALECT_TRIPLES3(...)                         \
+  UNISONO_DIALECT_AGAIN3(UNISONO_DIALECT_TRIPLE, __VA_ARGS__) \
   UNISONO_DIALECT_AGAIN3(UNISONO_DIALECT_QUADS3, __VA_ARGS__)
-#define UNISONO_DIALECT_TRIPLES4(...)                            \
-  UNISONO_DIALECT_AGAIN4(UNISONO_DIALECT_TRIPLE, __VA_ARGS__)    \
+#define UNISONO_DIALECT_TRIPLES4(...)                         \
+  UNISONO_DIALECT_AGAIN4(UNISONO_DIALECT_TRIPLE, __VA_ARGS__) \
   UNISONO_DIALECT_AGAIN4(UNISONO_DIALECT_QUADS4, __VA_ARGS__)
 #define UNISONO_DIALECT_QUADS2(...) UNISONO_DIALECT_THRICE2(UNISONO_DIALECT_QUAD, __VA_ARGS__)
 #define UNISONO_DIALECT_QUADS3(...) UNISONO_DIALECT_THRICE3(UNISONO_DIALECT_QUAD, __VA_ARGS__)
@@ -252,24 +251,23 @@ Wanted vector_of(const Given& given) {
   }
 }
 
-#define UNISONO_DIALECT_OPERATOR(op)                                                           \
-  template <class Left, class Right>                                                           \
-    requires Operands<Left, Right>                                                             \
-  Common<Left, Right> operator op(const Left& given_left, const Right& given_right) {          \
-    using Of = Common<Left, Right>;                                                            \
-    const Of left = vector_of<Of>(given_left);                                                 \
-    const Of right = vector_of<Of>(given_right);                                               \
-    Of result;                                                                                 \
-    constexpr int kElements = static_cast<int>(sizeof(left.s) / sizeof(left.s[0]));            \
-    for (int i = 0; i < kElements; ++i) {                                                      \
-      result.s[i] = static_cast<std::remove_cvref_t<decltype(left.s[0])>>(left.s[i] op right.s[i]); \
-    }                                                                                          \
-    return result;                                                                             \
-  }                                                                                            \
-  template <class Left, class Right>                                                           \
-    requires(!std::is_void_v<typename AsVector<Left>::Type>)                                   \
-  Left& operator op##=(Left& left, const Right& right) {                                       \
-    return left = left op right;                                                               \
+#define UNISONO_DIALECT_OPERATOR(op)                                                                              \
+  template <class Left, class Right>                                                                              \
+  requires Operands<Left, Right> Common<Left, Right>                                                              \
+  operator op(const Left& given_left, const Right& given_right) {                                                 \
+    using Of = Common<Left, Right>;                                                                               \
+    const Of left = vector_of<Of>(given_left);                                                                    \
+    const Of right = vector_of<Of>(given_right);                                                                  \
+    Of result;                                                                                                    \
+    constexpr int kElements = static_cast<int>(sizeof(left.s) / sizeof(left.s[0]));                               \
+    for (int i = 0; i < kElements; ++i) {                                                                         \
+      result.s[i] = static_cast<std::remove_cvref_t<decltype(left.s[0])>>(left.s[i] op right.s[i]);               \
+    }                                                                                                             \
+    return result;                                                                                                \
+  }                                                                                                               \
+  template <class Left, class Right>                                                                              \
+  requires(!std::is_void_v<typename AsVector<Left>::Type>) Left& operator op##=(Left& left, const Right& right) { \
+    return left = left op right;                                                                                  \
   }
 UNISONO_DIALECT_OPERATOR(+)
 UNISONO_DIALECT_OPERATOR(-)
@@ -277,8 +275,7 @@ UNISONO_DIALECT_OPERATOR(*)
 UNISONO_DIALECT_OPERATOR(/)
 #undef UNISONO_DIALECT_OPERATOR
 template <class Of>
-  requires(!std::is_void_v<typename AsVector<Of>::Type>)
-typename AsVector<Of>::Type operator-(const Of& of) {
+requires(!std::is_void_v<typename AsVector<Of>::Type>) typename AsVector<Of>::Type operator-(const Of& of) {
   return 0 - of;
 }
 
