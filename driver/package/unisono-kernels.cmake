@@ -74,15 +74,10 @@ function(unisono_kernels name)
     COMMAND ${UNISONO_COMMAND} kernel generate ${words} ${shape} ${mapped} -o ${folder}/generated ${sources}
     DEPENDS ${sources} ${topology} COMMENT "Descriptions of ${name}" VERBATIM)
 
-  add_executable(${name}-host ${given_HOST} ${header})
-  set_target_properties(${name}-host PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${folder})
-  get_target_property(headers unisono::unisono INTERFACE_INCLUDE_DIRECTORIES)
-  list(TRANSFORM headers APPEND /unisono/dialect)
-  target_include_directories(${name}-host BEFORE PRIVATE ${folder}/generated ${headers} ${given_INCLUDES})
+  _unisono_host(${name}-host ${folder} "${given_HOST}" ${header})
+  set_target_properties(${name}-host PROPERTIES OUTPUT_NAME ${name})
+  target_include_directories(${name}-host PRIVATE ${given_INCLUDES})
   target_compile_definitions(${name}-host PRIVATE ${given_DEFINITIONS})
-  set(THREADS_PREFER_PTHREAD_FLAG ON)
-  find_package(Threads REQUIRED)
-  target_link_libraries(${name}-host PRIVATE unisono::unisono Threads::Threads ${CMAKE_DL_LIBS})
   add_custom_target(${name} ALL DEPENDS ${libraries})
   add_dependencies(${name} ${name}-host)
 
@@ -101,6 +96,84 @@ function(unisono_kernels name)
     _unisono_refused(${name}-routes "unisono_kernels(${name}) has no TOPOLOGY: there is nothing to make routes for")
   endif()
   _unisono_refused(${name}-rtl "${name}-rtl: the transport of SMI in hardware is not there yet; build ${name} to run the kernels natively")
+endfunction()
+
+# smi_target(TARGET TOPOLOGY HOST KERNELS RANKS [R [MAX_RANKS [RENDEZVOUS]]]): the call of SMI's own CMakeLists.txt, with
+# its targets and folders: TARGET_host, a program in TARGET/, and TARGET_emulator, the libraries of kernels where hosts
+# look for them, TARGET/emulator_RANK/PROGRAM.aocx. Of two programs rank 0 has the first, all others the second.
+# TARGET_routes makes the tables in TARGET/smi-routes. Kernels find headers in the folder of CMakeLists.txt's build, and
+# in those that the directory includes.
+function(smi_target name topology host kernels ranks)
+  set(reads 8)
+  set(most 8)
+  set(rendezvous ON)
+  foreach(option reads most rendezvous)
+    list(LENGTH ARGN more)
+    if(more)
+      list(POP_FRONT ARGN ${option})
+    endif()
+  endforeach()
+  _unisono_command()
+  if(rendezvous)
+    set(shape --ranks ${most} --reads ${reads} --protocol credits)
+    set(eager "")
+  else()
+    set(shape --ranks ${most} --reads ${reads} --protocol eager)
+    set(eager --eager)
+  endif()
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  set(words -I ${CMAKE_CURRENT_BINARY_DIR})
+  get_directory_property(included INCLUDE_DIRECTORIES)
+  foreach(each IN LISTS included)
+    list(APPEND words -I ${each})
+  endforeach()
+  set(descriptions "")
+  set(described "")
+  foreach(source IN LISTS kernels)
+    cmake_path(GET source STEM LAST_ONLY program)
+    list(APPEND descriptions ${folder}/${program}.json)
+    list(APPEND described --program ${folder}/${program}.json)
+  endforeach()
+  add_custom_command(
+    OUTPUT ${folder}/smi_generated_host.h ${folder}/smi_generated_host.c ${descriptions}
+    COMMAND ${UNISONO_COMMAND} kernel generate ${words} ${shape} --topology ${topology} -o ${folder} ${kernels}
+    DEPENDS ${kernels} ${topology} COMMENT "Descriptions of ${name}" VERBATIM)
+  _unisono_host(${name}_host ${folder} "${host}" ${folder}/smi_generated_host.c)
+
+  set(libraries "")
+  math(EXPR last "${ranks} - 1")
+  list(LENGTH kernels programs)
+  foreach(rank RANGE ${last})
+    set(at 0)
+    if(programs GREATER 1 AND rank GREATER 0)
+      set(at 1)
+    endif()
+    list(GET kernels ${at} source)
+    cmake_path(GET source STEM LAST_ONLY program)
+    set(library ${folder}/emulator_${rank}/${program}.aocx)
+    add_custom_command(
+      OUTPUT ${library} COMMAND ${UNISONO_COMMAND} kernel build ${words} ${source} -o ${library}
+      DEPENDS ${source} COMMENT "Kernels of ${name}, rank ${rank}" VERBATIM)
+    list(APPEND libraries ${library})
+  endforeach()
+  add_custom_target(${name}_emulator DEPENDS ${libraries})
+  add_custom_target(
+    ${name}_routes COMMAND ${UNISONO_COMMAND} route ${topology} -o ${folder}/smi-routes ${described} ${eager}
+    DEPENDS ${descriptions} ${topology} VERBATIM)
+endfunction()
+
+function(_unisono_host target folder sources generated)
+  add_executable(${target} ${sources} ${generated})
+  set_source_files_properties(${generated} PROPERTIES HEADER_FILE_ONLY ON)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${folder})
+  get_target_property(headers unisono::unisono INTERFACE_INCLUDE_DIRECTORIES)
+  list(TRANSFORM headers APPEND /unisono/dialect)
+  cmake_path(GET generated PARENT_PATH made)
+  target_include_directories(${target} BEFORE PRIVATE ${made} ${headers})
+  set(THREADS_PREFER_PTHREAD_FLAG ON)
+  find_package(Threads REQUIRED)
+  # Without PRIVATE: projects of SMI link more in this form, and CMake takes one of them for a target.
+  target_link_libraries(${target} unisono::unisono Threads::Threads ${CMAKE_DL_LIBS})
 endfunction()
 
 function(_unisono_refused target sentence)

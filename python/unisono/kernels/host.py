@@ -30,29 +30,29 @@ inline std::string SmiLibrary(int rank) {
   const std::string own(path, length > 0 ? static_cast<std::size_t>(length) : 0);
   return own.substr(0, own.rfind('/') + 1) + SmiProgram(rank) + ".so";
 }
-/// The communicator of all ranks, for one that runs this program. Ends the program if it does not, or if there are
-/// other ranks than hardware would be built for.
-inline SMI_Comm SmiInitProgram(const std::string& program, int rank, int ranks) {
-  if (ranks @differs@) {
-    cl::fail("the kernels are generated for @ranks_text@ ranks, and the job has " + std::to_string(ranks));
-  }
-  if (program != SmiProgram(rank)) {
-    cl::fail("rank " + std::to_string(rank) + " runs " + SmiProgram(rank) + ", and SmiInit_" + program + " was called");
+/// The communicator of all ranks. Ends the program if there are more than hardware would be built for.
+inline SMI_Comm SmiCommunicator(int rank, int ranks) {
+  if (ranks > @most@) {
+    cl::fail("the kernels are generated for up to @most@ ranks, and the job has " + std::to_string(ranks));
   }
   return SMI_Comm(static_cast<char>(rank), static_cast<char>(ranks));
 }
-/// The same for whatever program the rank runs. What SMI's transport is given is not needed here.
+/// The same, for whatever program the rank runs. Where ranks run several, the job has those of the topology.
 template <class... OfTransport>
 inline SMI_Comm SmiInit(int rank, int ranks, OfTransport&&...) {
-  return SmiInitProgram(SmiProgram(rank), rank, ranks);
+  if (ranks @differs@) {
+    cl::fail("the kernels are generated for @ranks_text@ ranks, and the job has " + std::to_string(ranks));
+  }
+  return SmiCommunicator(rank, ranks);
 }
+// Those of SMI's hosts, which call the first one's on all ranks. What its transport is given is not needed here.
 @functions@
 #endif
 """
 _FUNCTION = """\
 template <class... OfTransport>
 inline SMI_Comm SmiInit_@name@(int rank, int ranks, OfTransport&&...) {
-  return SmiInitProgram("@name@", rank, ranks);
+  return SmiCommunicator(rank, ranks);
 }
 """
 
@@ -68,6 +68,7 @@ def header(programs: Sequence[str], of_ranks: Sequence[str], most_ranks: int) ->
         of_ranks=", ".join(f'"{name}"' for name in known),
         index=f"rank < {len(known)} ? rank : {len(known) - 1}" if several else "0 * rank",
         differs=f"!= {len(known)}" if several else f"> {most_ranks}",
+        most=str(most_ranks),
         ranks_text=str(len(known)) if several else f"up to {most_ranks}",
         functions="".join(_fill(_FUNCTION, name=name) for name in programs),
     )

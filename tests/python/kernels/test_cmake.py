@@ -107,6 +107,58 @@ def test_what_the_call_got_wrong(tmp_path: Path, prefix: Path, call: str, senten
     assert sentence in " ".join(done.stderr.split())
 
 
+HOST_OF_SMI = """#include <mpi.h>
+#include "smi_generated_host.c"
+
+#include <cstdio>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  hlslib::ocl::Context context;
+  const std::string folder = "emulator_" + std::to_string(rank);
+  auto program = context.MakeProgram(folder + (rank == 0 ? "/first.aocx" : "/later.aocx"));
+  std::vector<hlslib::ocl::Buffer<char, hlslib::ocl::Access::read>> buffers;
+  SMI_Comm comm = SmiInit_first(rank, size, "smi-routes", context, program, buffers);
+  auto out = context.MakeBuffer<int, hlslib::ocl::Access::write>(1);
+  if (rank == 0) program.MakeKernel("start", 1, comm).ExecuteTask();
+  else program.MakeKernel("pass", out, 1, comm).ExecuteTask();
+  int result = 0;
+  out.CopyToHost(&result);
+  std::printf("%d %d\\n", rank, result);
+  MPI_Finalize();
+}
+"""
+
+
+def test_a_project_of_smi(tmp_path: Path, prefix: Path) -> None:
+    source = Path(shutil.copytree(HERE / "project", tmp_path / "chain"))
+    (source / "host.cpp").write_text(HOST_OF_SMI)
+    here = "${CMAKE_CURRENT_SOURCE_DIR}"
+    (source / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(chain CXX)\nfind_package(unisono REQUIRED)\n"
+        f'include_directories({here}/include)\nfile(WRITE ${{CMAKE_CURRENT_BINARY_DIR}}/step.h "#define STEP 7\\n")\n'
+        f'smi_target(chain "{here}/chain.json" "{here}/host.cpp" "{here}/first.cl;{here}/later.cl" 4 16 4 OFF)\n'
+        "target_link_libraries(chain_host m)\n"
+    )
+    with (source / "include" / "chain.h").open("a") as header:
+        header.write('#include "step.h"\n')
+    build = source / "build"
+    assert configure(source, build, prefix, f"{sys.executable};-m;unisono.cli").returncode == 0
+    done = cmake("--build", build, "--target", "chain_host", "chain_emulator", "chain_routes")
+    assert done.returncode == 0, done.stdout
+    described = (build / "chain" / "first.json").read_text()
+    assert '"consecutive_reads": 16' in described
+    assert '"p2p_rendezvous": false' in described
+    done = subprocess.run(
+        [sys.executable, "-m", "unisono.cli", "run", "-n", "4", "./chain_host"],
+        capture_output=True, text=True, timeout=60, check=False, cwd=build / "chain",
+    )  # fmt: skip
+    assert sorted(done.stdout.splitlines()) == ["0 0", "1 1", "2 12", "3 123"], done.stderr
+
+
 def test_a_missing_command_is_told(tmp_path: Path, prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = os.environ["PATH"].split(os.pathsep)
     monkeypatch.setenv("PATH", os.pathsep.join(each for each in folders if not (Path(each) / "unisono").exists()))

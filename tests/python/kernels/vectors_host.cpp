@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   const int n = std::atoi(argv[1]);
   hlslib::ocl::Context context;
   auto program = context.MakeProgram(SmiLibrary(rank));
-  SMI_Comm comm = argc > 2 ? SmiInit_vectors(rank + 1, size) : SmiInit_vectors(rank, size);
+  SMI_Comm comm = SmiInit_vectors(rank, size);
   auto out = context.MakeBuffer<float, Access::write>(static_cast<std::size_t>(16 * n));
   auto give = program.MakeKernel("give", n, rank);
   auto take = program.MakeKernel("take", out, n, comm);
