@@ -123,7 +123,7 @@ def test_components(tmp_path: Path) -> None:
             "development",
             {
                 *(file.name for file in HEADERS.rglob("*.h*")), "libunisono.so", "unisono.pc", "unisono-config.cmake",
-                "unisono-config-version.cmake", "unisono-targets.cmake",
+                "unisono-config-version.cmake", "unisono-kernels.cmake", "unisono-targets.cmake",
                 "unisono-targets-release.cmake", "libunisono_shmem.so", "shmem.h", "lists.h", "deprecated.h",
                 "generic.h", "overloads.h", "names.h", "pshmem.h", "unisono-shmem.pc", "unisono-oshcc",
             },

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from unisono.cli import kernel
-
-HERE = Path(__file__).parent
-
-
-def unisono(*arguments: str | Path, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs the command."""
-    return subprocess.run(
-        [sys.executable, "-m", "unisono.cli", *map(str, arguments)],
-        capture_output=True, text=True, timeout=120, check=False, env=environment,
-    )  # fmt: skip
+from kernels_support import HERE, unisono
+from unisono.kernels import dialect
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +62,12 @@ def test_errors_of_the_compiler_name_the_source_and_its_line(tmp_path: Path) -> 
     ],
 )  # fmt: skip
 def test_declarations_of_channels(declared: str, translated: str) -> None:
-    assert kernel.channels(declared) == translated
+    assert dialect.translate_channels(declared) == translated
 
 
 def test_what_is_no_declaration_is_refused_by_line() -> None:
-    with pytest.raises(kernel.KernelError, match="line 2: in this declaration of a channel, `= 3` is not understood"):
-        kernel.channels("\nchannel int c = 3;")
+    with pytest.raises(dialect.KernelError, match="line 2: in this declaration of a channel, `= 3` is not understood"):
+        dialect.translate_channels("\nchannel int c = 3;")
 
 
 def test_kernels_are_found_whatever_stands_around_them() -> None:
@@ -90,7 +79,7 @@ def test_kernels_are_found_whatever_stands_around_them() -> None:
     __kernel void declared(int n);
     /* __kernel void no(int n) {} */
     """
-    assert kernel.kernels(text) == ["a", "B_NAME"]
+    assert dialect.kernel_names(text) == ["a", "B_NAME"]
 
 
 def test_check_names_what_hardware_has_no_place_for(tmp_path: Path) -> None:

@@ -16,39 +16,10 @@
 #include <utility>
 
 #include "unisono/dialect/table.h"
+#include "unisono/dialect/vector.hpp"
 #include "unisono/smi.h"
 
 namespace unisono::dialect {
-
-/// A vector of the dialect: its elements are got by index, or by x, y, z, w; operations are element by element, and a
-/// scalar stands for a vector of equal elements.
-template <class Element, int kLength>
-struct alignas(sizeof(Element) * (kLength == 3 ? 4 : kLength)) Vector {
-  Element s[kLength];
-
-  Vector() = default;
-  Vector(Element all) {  // NOLINT(google-explicit-constructor): as in the dialect
-    for (Element& element : s) element = all;
-  }
-  template <class... More, class = std::enable_if_t<sizeof...(More) + 2 == kLength>>
-  Vector(Element first, Element second, More... more) : s{first, second, static_cast<Element>(more)...} {}
-  Element& operator[](std::size_t at) { return s[at]; }
-  const Element& operator[](std::size_t at) const { return s[at]; }
-
-#define UNISONO_DIALECT_OPERATOR(op)                                                               \
-  friend Vector operator op(const Vector& left, const Vector& right) {                             \
-    Vector result;                                                                                 \
-    for (int i = 0; i < kLength; ++i) result.s[i] = static_cast<Element>(left.s[i] op right.s[i]); \
-    return result;                                                                                 \
-  }                                                                                                \
-  Vector& operator op##=(const Vector& right) { return *this = *this op right; }
-  UNISONO_DIALECT_OPERATOR(+)
-  UNISONO_DIALECT_OPERATOR(-)
-  UNISONO_DIALECT_OPERATOR(*)
-  UNISONO_DIALECT_OPERATOR(/)
-#undef UNISONO_DIALECT_OPERATOR
-  friend Vector operator-(const Vector& of) { return Vector(Element(0)) - of; }
-};
 
 /// A channel of the dialect: a queue between kernels of one rank.
 template <class Element, unsigned long long kDepth>
