@@ -50,6 +50,7 @@ from .operator import Operator
 from .program import Builder, Program, Report
 from .registration import Registration, register
 from .request import Request, test_all, test_any, wait_all, wait_any, wait_some
+from .kernel import Kernel, load_kernels
 from .stream import Stream, StreamPort
 from .version import __version__
 
@@ -83,6 +84,7 @@ __all__ = [
     "InvalidDatatypeError",
     "InvalidOpError",
     "InvalidRootError",
+    "Kernel",
     "LastAlgorithm",
     "MalformedProgramError",
     "MismatchedCallError",
@@ -113,6 +115,7 @@ __all__ = [
     "algorithms",
     "allocating",
     "init",
+    "load_kernels",
     "pair_dtype",
     "register",
     "set_wait_hook",

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import config
+from ..kernels.building import add_build_options, build_named, is_named
 
 #: Words that may stand before the return type of a kernel.
 _KERNEL = re.compile(r"\b(?:__kernel|kernel)\b")
@@ -37,6 +38,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     build = actions.add_parser("build", help="make a library of kernels", prefix_chars="-")
     build.add_argument("sources", nargs="+", help="sources in the dialect (.cl), or in C++ (.cpp)")
+    add_build_options(build)
     build.add_argument("-o", dest="output", required=True, help="the library; hosts load it by this name")
     build.add_argument("-I", dest="folders", action="append", default=[], help="a folder of headers")
     build.add_argument("-D", dest="macros", action="append", default=[], help="a macro, as NAME or NAME=VALUE")
@@ -250,6 +252,8 @@ def _run(words: Sequence[str], show: bool) -> int:
 
 def execute_build(arguments: argparse.Namespace) -> int:
     """Compiles sources of kernels to one library."""
+    if is_named(arguments.sources):
+        return build_named(arguments, _compiler(), _headers(), _run)
     text = '#include "unisono/dialect/kernel.hpp"\n'
     folders = []
     for source in arguments.sources:

@@ -1,0 +1,1 @@
+"""Making libraries of kernels (`unisono kernel build`)."""
