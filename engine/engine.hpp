@@ -112,7 +112,8 @@ struct CallRequest : Request {
   /// are never without them.)
   bool plain() const {
     return algorithm == -1 && call.radix == 0 && !call.direct && wait_for.empty() && timeout.count() == 0 &&
-           hooks == nullptr && kernel == nullptr && !streams() && !reserved_tag && !any_source && !any_tag && !probe && status == nullptr;
+           hooks == nullptr && kernel == nullptr && !streams() && !reserved_tag && !any_source && !any_tag && !probe &&
+           status == nullptr;
   }
 };
 

@@ -17,7 +17,7 @@ struct Kernel {
   std::shared_ptr<void> owned;  ///< what it runs on
   std::unique_ptr<Fibre> fibre;
   std::shared_ptr<NamedRun> named;  ///< null: it was not called by name
-  bool forever = false;  ///< it need not end
+  bool forever = false;             ///< it need not end
   bool ended = false;
   bool told = false;  ///< somebody has heard of its failure
   ErrorCode code = ErrorCode::kOk;

@@ -1,6 +1,4 @@
 // The functions of unisono/kernels.h, and what kernels of a library ask for where they run in this process.
-#include "unisono/kernels.h"
-
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -12,6 +10,7 @@
 #include "kernels/library.hpp"
 #include "kernels/named_run.hpp"
 #include "kernels/rank.hpp"
+#include "unisono/kernels.h"
 #include "unisono/smi.h"
 
 namespace unisono::kernels {
@@ -61,10 +60,21 @@ unisono_result stream_read(unisono_context* context, uint32_t port, void* data, 
 }
 
 const unisono_kernel_services kServices{
-    sizeof(unisono_kernel_services), UNISONO_KERNEL_LIBRARY_VERSION, unisono_start,        wait,
-    test,                            unisono_request_free,           unisono_communicator_rank,
-    unisono_communicator_size,       stream_write,                   stream_read,          unisono_last_error,
-    unisono_result_name,             unisono_kernel_running,         unisono_kernel_yield, unisono_kernel_tick,
+    sizeof(unisono_kernel_services),
+    UNISONO_KERNEL_LIBRARY_VERSION,
+    unisono_start,
+    wait,
+    test,
+    unisono_request_free,
+    unisono_communicator_rank,
+    unisono_communicator_size,
+    stream_write,
+    stream_read,
+    unisono_last_error,
+    unisono_result_name,
+    unisono_kernel_running,
+    unisono_kernel_yield,
+    unisono_kernel_tick,
 };
 
 struct Loaded {
@@ -148,8 +158,8 @@ unisono_result unisono_kernels_load(const char* path) {
     const std::lock_guard lock(own.mutex);
     if (own.library != nullptr && own.library->path() == path) return;
     if (own.library != nullptr) {
-      throw Error(ErrorCode::kInvalidArgument, formatted("kernels: {} is loaded; a process has one library of kernels",
-                                                         own.library->path()));
+      throw Error(ErrorCode::kInvalidArgument,
+                  formatted("kernels: {} is loaded; a process has one library of kernels", own.library->path()));
     }
     own.library = std::make_unique<const Library>(path, kServices);
   });
@@ -193,8 +203,8 @@ unisono_result unisono_kernel_start(unisono_context* context, const char* name,
     const auto run = std::make_shared<NamedRun>(kernel, std::move(given), context, rank->ports());
     checked->request.kernel = run;
     checked->request.call.collective = Collective::kNop;
-    const auto world = driver::Communicators::instance().get(own->world_handle, "communicator",
-                                                             ErrorCode::kFreedCommunicator);
+    const auto world =
+        driver::Communicators::instance().get(own->world_handle, "communicator", ErrorCode::kFreedCommunicator);
     const auto made = std::make_shared<driver::Request>(world, std::move(checked), false);
     made->start();
     if (!own->endpoint()->engine->runs_kernels()) rank->run_named(run);

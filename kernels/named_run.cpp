@@ -15,9 +15,10 @@ std::string PortsInUse::take(const unisono_kernel_entry& kernel) {
     const std::uint32_t gives = other->ports_to_engine & kernel.ports_to_engine;
     const std::uint32_t takes = other->ports_from_engine & kernel.ports_from_engine;
     if (gives == 0 && takes == 0) continue;
-    return formatted("stream port {} is used by kernel {}, which still runs; wait for it first, or give them ports of "
-                     "their own",
-                     __builtin_ctz(gives != 0 ? gives : takes), other->name);
+    return formatted(
+        "stream port {} is used by kernel {}, which still runs; wait for it first, or give them ports of "
+        "their own",
+        __builtin_ctz(gives != 0 ? gives : takes), other->name);
   }
   running_.push_back(&kernel);
   return {};

@@ -77,7 +77,8 @@ Rank* Rank::current() { return current_of_thread().rank; }
 
 Kernel* Rank::current_kernel() { return current_of_thread().kernel; }
 
-Rank::Rank(const std::shared_ptr<driver::Context>& context) : context_(context), ports_(std::make_shared<PortsInUse>()), endpoint_(context->endpoint()) {
+Rank::Rank(const std::shared_ptr<driver::Context>& context)
+    : context_(context), ports_(std::make_shared<PortsInUse>()), endpoint_(context->endpoint()) {
   world_rank_ = endpoint_->engine->rank(0);
   timeout_ = endpoint_->engine->state(0).timeout;
   // Kernels at stream ports take turns with the others.

@@ -35,6 +35,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Of the device's time: how long a waiting host leaves it alone.
 constexpr microseconds kSlice{100};
+/// The same while kernels run in the host's process.
+constexpr microseconds kKernelSlice{1};
 /// Of this machine's time: how often a waiting host looks after the others.
 constexpr std::chrono::milliseconds kLookInterval{20};
 /// Of this machine's time: how long a call must have taken before its flight record says what it waits for.
@@ -213,8 +215,8 @@ class DeviceEngine::Impl {
     Clock::time_point began;  ///< on this machine
     std::shared_ptr<Image> src, dst, scratch, params;
     std::vector<std::shared_ptr<Image>> images;  ///< of a kernel: of its memory, null where that is empty
-    std::int8_t src_port = -1, dst_port = -1;   ///< stream ports of the device in their place
-    std::optional<std::uint32_t> program_slot;  ///< the device's, while it works on the call
+    std::int8_t src_port = -1, dst_port = -1;    ///< stream ports of the device in their place
+    std::optional<std::uint32_t> program_slot;   ///< the device's, while it works on the call
     CallResult result;
     std::vector<Listener> listeners;
 
@@ -1225,6 +1227,8 @@ class DeviceEngine::Impl {
   /// Waits for the device, a little. The wait may go on afterwards: see `waiting`.
   void pass(microseconds at_most) {
     if (WaitHook::installed()) at_most = std::min<microseconds>(at_most, WaitHook::kInterval);
+    // A kernel of this process has a word for the device, or wants one, in a moment; until the wait ends it cannot.
+    if (!kernels.empty() && !device->kernels()) at_most = std::min(at_most, kKernelSlice);
     const WaitHook::Quiet quiet;  // the lock is held
     use([&] { waiting = !device->wait(at_most); });
   }

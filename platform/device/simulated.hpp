@@ -67,9 +67,9 @@ class SimulatedDevice final : public Device {
   int descriptor_;
   std::chrono::milliseconds patience_;
   device::Greeting greeting_{};
-  std::uint64_t time_ = 0;  ///< nanoseconds, at the last reply
-  bool waiting_ = false;    ///< a kWait is under way
-  bool breaks_ = false;     ///< the cluster has sessions to tell of that have broken
+  std::uint64_t time_ = 0;    ///< nanoseconds, at the last reply
+  bool waiting_ = false;      ///< a kWait is under way
+  bool breaks_ = false;       ///< the cluster has sessions to tell of that have broken
   bool kernels_end_ = false;  ///< and of kernels that have ended
   Clock::time_point asked_{};
   std::string lost_because_;

@@ -46,11 +46,11 @@ from .errors import (
     WrongProcessError,
 )
 from .graph import Graph
+from .kernel import Kernel, load_kernels
 from .operator import Operator
 from .program import Builder, Program, Report
 from .registration import Registration, register
 from .request import Request, test_all, test_any, wait_all, wait_any, wait_some
-from .kernel import Kernel, load_kernels
 from .stream import Stream, StreamPort
 from .version import __version__
 

@@ -140,8 +140,9 @@ void Node::leave_streams() {
 void Node::start_kernel(std::uint32_t number, const device::KernelStart& start) {
   leave_streams();
   if (kernel_ != nullptr && kernel_ != kernels_.get()) {
-    return kernels_->refuse(number, "words that the host has given stand at a stream port of this engine; a call must "
-                                    "take them before a kernel begins");
+    return kernels_->refuse(number,
+                            "words that the host has given stand at a stream port of this engine; a call must "
+                            "take them before a kernel begins");
   }
   attach(kernels_.get());
   kernels_->start(number, start);

@@ -27,11 +27,11 @@ struct NodeConfig {
   std::uint32_t node = 0;
   std::uint64_t seed = 1;
   AxiMemoryConfig memory;
-  std::string firmware;        ///< words in hexadecimal, one a line; empty: the host loads it
-  std::string wave;            ///< file for waveforms; only in a build that has them
-  bool trace = false;          ///< keeps a record of each move that retires
-  bool skip = true;            ///< leaves cycles out in which nothing can happen
-  bool check_skip = false;     ///< has a twin beside it that leaves none out, and stops at the first difference
+  std::string firmware;     ///< words in hexadecimal, one a line; empty: the host loads it
+  std::string wave;         ///< file for waveforms; only in a build that has them
+  bool trace = false;       ///< keeps a record of each move that retires
+  bool skip = true;         ///< leaves cycles out in which nothing can happen
+  bool check_skip = false;  ///< has a twin beside it that leaves none out, and stops at the first difference
   const kernels::Library* kernels = nullptr;  ///< that its host may start; null: none
   std::uint64_t clock_khz = 250'000;          ///< for deadlines of kernels
   bool trust_silence = false;  ///< for tests of that: takes an engine at whose pins nothing happens for one that rests

@@ -166,7 +166,8 @@ void Server::Attached::take_request() {
       greeting.memory_address = Node::kMemoryAddress;
       greeting.memory_bytes = node.memory_bytes();
       streams_ = node.streams();
-      greeting.features = device::kHostsMeet | (node.kernels() != nullptr ? device::kRunsKernels : 0) | std::uint64_t{node.streams()} << device::kStreamsShift |
+      greeting.features = device::kHostsMeet | (node.kernels() != nullptr ? device::kRunsKernels : 0) |
+                          std::uint64_t{node.streams()} << device::kStreamsShift |
                           (cluster_.has_firmware() || cluster_.is_native(node_) ? device::kHasFirmware : 0);
       reply(0, std::as_bytes(std::span(&greeting, 1)));
       break;

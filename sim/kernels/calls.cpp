@@ -95,7 +95,8 @@ struct KernelCalls {
       refuse(ErrorCode::kInvalidArgument, formatted("there is no collective {}", given.collective));
     }
     const CollectiveFacts facts = facts_of(collective);
-    if (facts.vectors || collective == Collective::kProgram || collective == Collective::kNop || given.graph != nullptr) {
+    if (facts.vectors || collective == Collective::kProgram || collective == Collective::kNop ||
+        given.graph != nullptr) {
       refuse(ErrorCode::kUnsupported, "kernels beside a simulated engine do not give it; hosts do");
     }
     const bool from_stream = (given.streams & UNISONO_SRC_STREAM) != 0;
@@ -105,12 +106,12 @@ struct KernelCalls {
              "simulated engines do not send to ports of their peers; send, and receive into the port there");
     }
     if (from_stream && given.src_port >= kKernelStreams) {
-      refuse(ErrorCode::kInvalidArgument, formatted("stream port {}; the engine has ports 0 to {}", given.src_port,
-                                                    kKernelStreams - 1));
+      refuse(ErrorCode::kInvalidArgument,
+             formatted("stream port {}; the engine has ports 0 to {}", given.src_port, kKernelStreams - 1));
     }
     if (to_stream && given.dst_port >= kKernelStreams) {
-      refuse(ErrorCode::kInvalidArgument, formatted("stream port {}; the engine has ports 0 to {}", given.dst_port,
-                                                    kKernelStreams - 1));
+      refuse(ErrorCode::kInvalidArgument,
+             formatted("stream port {}; the engine has ports 0 to {}", given.dst_port, kKernelStreams - 1));
     }
     if (given.count < 0) refuse(ErrorCode::kInvalidCount, formatted("{} elements", given.count));
     if ((facts.rooted || facts.point_to_point) && (given.root < 0 || given.root >= member.size)) {
@@ -149,8 +150,8 @@ struct KernelCalls {
     descriptor.count = call.count;
     descriptor.window_offset = given.window_offset;
     const double seconds = given.timeout_seconds;
-    descriptor.deadline_us =
-        static_cast<std::uint32_t>(std::clamp(seconds > 0 ? std::ceil(seconds * 1e6) : double(run.timeout_us), 1.0, 4e9));
+    descriptor.deadline_us = static_cast<std::uint32_t>(
+        std::clamp(seconds > 0 ? std::ceil(seconds * 1e6) : double(run.timeout_us), 1.0, 4e9));
     descriptor.src_stream = from_stream;
     descriptor.dst_stream = to_stream;
     const FibreKernels& owner = *run.owner;
@@ -182,10 +183,10 @@ struct KernelCalls {
     if (request.code == 0) return;
     const auto code = static_cast<ErrorCode>(request.code);
     const bool known = name_of(code)[0] != '?';
-    throw Error(known ? code : ErrorCode::kInternal,
-                formatted("{}, a command of kernel {}: the engine has ended it with {} ({})", request.name,
-                          run.kernel->name, known ? name_of(code) : "a code that is not known",
-                          known ? meaning_of(code) : ""));
+    throw Error(
+        known ? code : ErrorCode::kInternal,
+        formatted("{}, a command of kernel {}: the engine has ended it with {} ({})", request.name, run.kernel->name,
+                  known ? name_of(code) : "a code that is not known", known ? meaning_of(code) : ""));
   }
 
   static unisono_result wait(unisono_request* request) {
@@ -293,10 +294,21 @@ struct KernelCalls {
 
 const unisono_kernel_services& kernel_services() {
   static const unisono_kernel_services services{
-      sizeof(unisono_kernel_services), UNISONO_KERNEL_LIBRARY_VERSION, KernelCalls::start,       KernelCalls::wait,
-      KernelCalls::test,               KernelCalls::request_free,      KernelCalls::rank,        KernelCalls::size,
-      KernelCalls::stream_write,       KernelCalls::stream_read,       KernelCalls::last_error,  KernelCalls::result_name,
-      KernelCalls::running,            KernelCalls::yield,             KernelCalls::tick,
+      sizeof(unisono_kernel_services),
+      UNISONO_KERNEL_LIBRARY_VERSION,
+      KernelCalls::start,
+      KernelCalls::wait,
+      KernelCalls::test,
+      KernelCalls::request_free,
+      KernelCalls::rank,
+      KernelCalls::size,
+      KernelCalls::stream_write,
+      KernelCalls::stream_read,
+      KernelCalls::last_error,
+      KernelCalls::result_name,
+      KernelCalls::running,
+      KernelCalls::yield,
+      KernelCalls::tick,
   };
   return services;
 }

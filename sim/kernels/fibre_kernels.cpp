@@ -32,9 +32,8 @@ FibreKernels::~FibreKernels() = default;
 void FibreKernels::check_ports(const unisono_kernel_entry& kernel) const {
   const std::uint32_t ports = kernel.ports_to_engine | kernel.ports_from_engine;
   if (ports >> kKernelStreams != 0) {
-    throw Error(ErrorCode::kUnsupported,
-                formatted("it uses stream port {}; a simulated engine has ports 0 to {}",
-                          31 - __builtin_clz(ports), kKernelStreams - 1));
+    throw Error(ErrorCode::kUnsupported, formatted("it uses stream port {}; a simulated engine has ports 0 to {}",
+                                                   31 - __builtin_clz(ports), kKernelStreams - 1));
   }
   for (const auto& run : runs_) {
     const std::uint32_t gives = run->kernel->ports_to_engine & kernel.ports_to_engine;
@@ -224,10 +223,11 @@ std::uint64_t FibreKernels::address_of(const void* pointer, std::uint64_t bytes,
   const auto at = reinterpret_cast<std::uintptr_t>(pointer);
   const auto first = reinterpret_cast<std::uintptr_t>(memory_.data);
   if (at < first || bytes > memory_.bytes || at - first > memory_.bytes - bytes) {
-    throw Error(ErrorCode::kInvalidArgument,
-                formatted("{} lies outside of device memory; the engine reaches what the host has given as an argument, "
-                          "and no variable of the kernel",
-                          what));
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        formatted("{} lies outside of device memory; the engine reaches what the host has given as an argument, "
+                  "and no variable of the kernel",
+                  what));
   }
   return memory_.address + (at - first);
 }

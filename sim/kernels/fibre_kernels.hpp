@@ -29,10 +29,10 @@ const unisono_kernel_services& kernel_services();
 
 /// Memory of the node that kernels reach by pointers.
 struct KernelMemory {
-  std::byte* data = nullptr;    ///< where this process has it
-  std::uint64_t address = 0;    ///< where the engine has it
-  std::uint64_t bytes = 0;      ///< of buffers; behind them:
-  std::uint64_t scratch = 0;    ///< bytes for scratch of kernels' calls
+  std::byte* data = nullptr;  ///< where this process has it
+  std::uint64_t address = 0;  ///< where the engine has it
+  std::uint64_t bytes = 0;    ///< of buffers; behind them:
+  std::uint64_t scratch = 0;  ///< bytes for scratch of kernels' calls
 };
 
 /// The kernels of one node. Between cycles: `start`, `ended`. Not thread-safe; threads may take turns.
@@ -46,7 +46,8 @@ class FibreKernels final : public Kernel {
   };
 
   /// The library must outlive it.
-  FibreKernels(const kernels::Library& library, std::uint32_t node, std::uint64_t clock_khz, const KernelMemory& memory);
+  FibreKernels(const kernels::Library& library, std::uint32_t node, std::uint64_t clock_khz,
+               const KernelMemory& memory);
   ~FibreKernels() override;
 
   /// Starts a kernel with the next cycle. What is wrong with it is its end.

@@ -25,9 +25,9 @@ struct FibreKernels::Run {
   std::vector<unisono_communicator*> handles;  ///< of these
   std::unique_ptr<kernels::Fibre> fibre;
   Wait wait = Wait::kNothing;
-  std::uint64_t until = 0;   ///< kTicks, kPoll: cycle
-  std::uint32_t port = 0;    ///< kGive, kTake
-  std::uint32_t request = 0; ///< kAnswer
+  std::uint64_t until = 0;    ///< kTicks, kPoll: cycle
+  std::uint32_t port = 0;     ///< kGive, kTake
+  std::uint32_t request = 0;  ///< kAnswer
   unisono_result code = 0;
   char sentence[1024] = {};
   std::string error;  ///< the sentence of what failed last

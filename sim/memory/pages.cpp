@@ -13,8 +13,7 @@ namespace unisono::sim {
 void Pages::Unmap::operator()(std::uint8_t* memory) const { munmap(memory, bytes); }
 
 std::byte* Pages::window(std::uint64_t address, std::uint64_t bytes) {
-  void* const memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     throw Error(ErrorCode::kOutOfMemory, formatted("no address space for the {} bytes of a device's memory", bytes));
   }

@@ -7,10 +7,10 @@
 //             unisono::kernel::ToCclo<0> to, unisono::kernel::FromCclo<0> from);
 //   const unisono::kernel::Export<axpy> kAxpy{"axpy"};
 //
-// `unisono kernel build` makes a library of such kernels; `ctx.kernel("axpy")(2.0, x, y, comm)` runs one. The host gives
-// numbers (any type of number that has a datatype, and bool), memory (`T*`, or std::span<T>, which knows its length;
-// const: it is read only) and communicators (Comm). The rest is bound: CommandStream& and StatusStream&, ToCclo<port>
-// and FromCclo<port>. A kernel that throws has failed, with that error.
+// `unisono kernel build` makes a library of such kernels; `ctx.kernel("axpy")(2.0, x, y, comm)` runs one. The host
+// gives numbers (any type of number that has a datatype, and bool), memory (`T*`, or std::span<T>, which knows its
+// length; const: it is read only) and communicators (Comm). The rest is bound: CommandStream& and StatusStream&,
+// ToCclo<port> and FromCclo<port>. A kernel that throws has failed, with that error.
 #ifndef UNISONO_KERNEL_EXPORT_HPP
 #define UNISONO_KERNEL_EXPORT_HPP
 

@@ -19,8 +19,8 @@ extern "C" {
 
 #define UNISONO_KERNEL_LIBRARY_VERSION 1
 
-/* What a kernel may ask for. Each is as the function of that name in unisono.h or smi.h; a structure of an older library
- * is shorter. Called from the kernel only. */
+/* What a kernel may ask for. Each is as the function of that name in unisono.h or smi.h; a structure of an older
+ * library is shorter. Called from the kernel only. */
 typedef struct unisono_kernel_services {
   uint32_t struct_size;
   uint32_t version;
@@ -45,9 +45,9 @@ enum { UNISONO_KERNEL_SCALAR = 1, UNISONO_KERNEL_MEMORY = 2, UNISONO_KERNEL_COMM
 
 /* An argument that the host gives. */
 typedef struct unisono_kernel_parameter {
-  uint32_t kind;     /* UNISONO_KERNEL_... */
-  int32_t datatype;  /* of the scalar, or of the elements; UNISONO_BYTE: any */
-  uint32_t writes;   /* 1: the kernel may write to the memory */
+  uint32_t kind;    /* UNISONO_KERNEL_... */
+  int32_t datatype; /* of the scalar, or of the elements; UNISONO_BYTE: any */
+  uint32_t writes;  /* 1: the kernel may write to the memory */
   uint32_t reserved;
 } unisono_kernel_parameter;
 
@@ -73,7 +73,7 @@ typedef struct unisono_kernel_entry {
   const char* name;
   const unisono_kernel_parameter* parameters;
   uint32_t parameters_count;
-  uint32_t ports_to_engine; /* bit p: it gives words at stream port p; */
+  uint32_t ports_to_engine;   /* bit p: it gives words at stream port p; */
   uint32_t ports_from_engine; /* takes words there */
   uint32_t reserved;
   unisono_result (*run)(const unisono_kernel_run* run); /* throws nothing */

@@ -1,5 +1,5 @@
-// The functions that kernels of a library call, as calls of its table (unisono/kernel_library.h). `unisono kernel build`
-// includes this once, behind the kernels' sources; it is not for programs, which have libunisono.
+// The functions that kernels of a library call, as calls of its table (unisono/kernel_library.h). `unisono kernel
+// build` includes this once, behind the kernels' sources; it is not for programs, which have libunisono.
 #ifndef UNISONO_KERNEL_TRAMPOLINES_HPP
 #define UNISONO_KERNEL_TRAMPOLINES_HPP
 

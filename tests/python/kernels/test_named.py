@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from unisono.config import cflags, libs
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = Path(__file__).with_name("named_kernels.cpp")
@@ -36,7 +38,7 @@ with unisono.init(timeout={timeout}) as context:
         (np.arange(n) % 31 - r).astype("f4") + np.float32(3.5) * (np.arange(n) % 97 + 100 * r).astype("f4")
         for r in range(size)], axis=0, dtype="f4"))
     # Words from rank to rank, in pairs.
-    words = 300
+    words = {words}
     if rank ^ 1 < size:
         values = (np.arange(16 * words) % 1009 + 5000 * (rank & ~1)).astype("f4")
         if rank & 1:
@@ -46,10 +48,10 @@ with unisono.init(timeout={timeout}) as context:
         else:
             context.kernel("send_words")(values, words, rank ^ 1, comm).wait()
     # Elements one by one, to one rank's memory.
-    results = np.zeros(1600, "i4")
+    results = np.zeros(16 * {words}, "i4")
     context.kernel("squares")(results, 3, comm).wait()
     if rank == 0:
-        ones = np.arange(1, 1601, dtype="i4")
+        ones = np.arange(1, 16 * {words} + 1, dtype="i4")
         np.testing.assert_array_equal(results, size * ones * ones + 1000 * sum(range(size)))
     world.barrier()
     print(f"rank {{rank}} is right\\n", end="")
@@ -117,7 +119,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_the_same_source_on_every_engine(library: Path, tmp_path: Path, platform: str) -> None:
     script = tmp_path / "host.py"
-    script.write_text(PROGRAM.format(timeout=30))
+    # Native nodes take a word from their host, and give it one, in a microsecond.
+    script.write_text(PROGRAM.format(timeout=30, words=30 if "--native" in platform else 300))
     ranks = 2 if "rtl" in platform else 4
     done = unisono("run", "-n", ranks, "--kernels", library, "--platform", *platform.split(), script)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -146,3 +149,94 @@ def test_what_is_no_library(tmp_path: Path) -> None:
     script.write_text("import unisono\nwith unisono.init() as context:\n    context.kernel('axpy')\n")
     done = unisono("run", "-n", 1, "--kernels", script, script)
     assert f"kernels: {script}: " in done.stderr
+
+
+@simulated
+def test_cycles_do_not_depend_on_the_host(library: Path, tmp_path: Path) -> None:
+    script = tmp_path / "host.py"
+    script.write_text(PROGRAM.format(timeout=30, words=64))
+    counted = []
+    for load in (0, 3):
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(load)]
+        try:
+            done = unisono("run", "-n", 2, "--kernels", library, "--platform", "rtl", script)
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+        assert done.returncode == 0, done.stdout + done.stderr
+        found = re.search(r"nodes, (\d+) cycles", done.stdout + done.stderr)
+        assert found is not None
+        counted.append(int(found[1]))
+    assert counted[0] == counted[1]
+
+
+TICKS = """
+#include <unisono/kernel.hpp>
+#include <unisono/kernel_export.hpp>
+using namespace unisono::kernel;
+void computes(std::uint64_t cycles) { tick(cycles); }
+const Export<computes> kComputes{"computes"};
+"""
+
+
+@simulated
+def test_a_tick_is_a_cycle(tmp_path: Path) -> None:
+    source, script, library = tmp_path / "k.cpp", tmp_path / "host.py", tmp_path / "k.so"
+    source.write_text(TICKS)
+    assert unisono("kernel", "build", source, "-o", library).returncode == 0
+    counted = []
+    for cycles in (100, 5100):
+        script.write_text(
+            "import unisono\nwith unisono.init() as context:\n"
+            f"    context.kernel('computes')({cycles}).wait()\n    print('ended')\n"
+        )
+        done = unisono("run", "-n", 1, "--kernels", library, "--platform", "rtl", script)
+        assert "ended" in done.stdout, done.stdout + done.stderr
+        found = re.search(r"nodes, (\d+) cycles", done.stdout + done.stderr)
+        assert found is not None
+        counted.append(int(found[1]))
+    assert counted[1] - counted[0] == 5000
+
+
+HOST_IN_C = """
+#include <stdio.h>
+#include <unisono/kernels.h>
+
+static int check(unisono_result result) {
+  if (result != 0) printf("%s: %s\\n", unisono_result_name(result), unisono_last_error());
+  return result != 0;
+}
+
+int main(void) {
+  unisono_context* context;
+  unisono_request *first, *second;
+  float alpha = 3, x[100], y[100];
+  unisono_kernel_argument arguments[3] = {{UNISONO_KERNEL_SCALAR, UNISONO_FP32, 0, NULL, 0, NULL},
+                                          {UNISONO_KERNEL_MEMORY, UNISONO_FP32, 0, x, sizeof x, NULL},
+                                          {UNISONO_KERNEL_MEMORY, UNISONO_FP32, 0, y, sizeof y, NULL}};
+  unisono_kernel_options after = {sizeof after, &first, 1, 0};
+  if (check(unisono_init(NULL, &context))) return 1;
+  for (int i = 0; i < 100; ++i) x[i] = (float)i, y[i] = 1;
+  __builtin_memcpy(&arguments[0].bits, &alpha, sizeof alpha);
+  if (check(unisono_kernel_start(context, "axpy", arguments, 3, NULL, &first))) return 1;
+  if (check(unisono_kernel_start(context, "axpy", arguments, 3, &after, &second))) return 1;
+  if (check(unisono_wait(second))) return 1;
+  for (int i = 0; i < 100; ++i) if (y[i] != 1 + 6 * (float)i) return 2;
+  unisono_request_free(first);
+  unisono_request_free(second);
+  arguments[0].datatype = UNISONO_FP64;
+  check(unisono_kernel_start(context, "axpy", arguments, 3, NULL, &first));
+  return check(unisono_finalize(context));
+}
+"""
+
+
+@pytest.mark.parametrize("platform", PLATFORMS[:3])
+def test_a_host_in_c(library: Path, tmp_path: Path, platform: str) -> None:
+    source, program = tmp_path / "host.c", tmp_path / "host"
+    source.write_text(HOST_IN_C)
+    subprocess.run(["gcc", "-std=c11", "-Wall", "-Werror", *cflags(), source, "-o", program, *libs()], check=True)
+    done = unisono("run", "-n", 1, "--kernels", library, "--platform", platform, program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "kernel axpy(fp32, const fp32*, fp32*): argument 0 is fp64; needed is fp32" in done.stdout, done.stdout
