@@ -71,7 +71,7 @@ def _words(parameter: tuple[int, int, bool]) -> str:
     kind, datatype, writes = parameter
     if kind == COMMUNICATOR:
         return "communicator"
-    element = dtype_for(Datatype(datatype)).name
+    element = "byte" if datatype == Datatype.BYTE else dtype_for(Datatype(datatype)).name
     return element if kind == SCALAR else f"{'' if writes else 'const '}{element}*"
 
 

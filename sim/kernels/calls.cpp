@@ -78,7 +78,7 @@ struct KernelCalls {
         word.valid = true;
         word.last = beat == 1;
         word.keep = ~std::uint64_t{0};
-        std::memcpy(word.data.data(), &words[8 * beat], sizeof word.data);
+        std::memcpy(word.data.data(), &words[std::size_t{8} * beat], sizeof word.data);
         owner.calls_.push_back(word);
       }
       *request = reinterpret_cast<unisono_request*>(&made);

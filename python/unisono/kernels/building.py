@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from .verilog import VerilogError, verilate
+
 #: A source of kernels that are called by name says so by including one of these.
 _HEADERS = ("unisono/kernel.hpp", "unisono/kernel_export.hpp")
 _FLAGS = ["-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-Wall", "-Wextra",
@@ -39,15 +41,10 @@ def build_named(
 ) -> int:
     """Compiles all sources to one library."""
     verilog = [source for source in arguments.sources if source.endswith((".sv", ".v"))]
-    if verilog:
-        print(
-            f"unisono kernel: {verilog[0]}: kernels in SystemVerilog are attached in C++ "
-            "(docs/rtl/attaching-a-kernel.md); a library has kernels in C++",
-            file=sys.stderr,
-        )
-        return 1
     lines, folders = [], []
     for source in arguments.sources:
+        if source in verilog:
+            continue
         path = Path(source).resolve()
         if not path.is_file():
             print(f"unisono kernel: {source}: there is no such file", file=sys.stderr)
@@ -55,12 +52,25 @@ def build_named(
         lines.append(f'#include "{path}"')
         folders.append(f"-I{path.parent}")
     lines.append("#include <unisono/kernel_trampolines.hpp>")
+    if arguments.top is not None and not verilog:
+        print("unisono kernel: --top is of kernels in SystemVerilog, and no source is", file=sys.stderr)
+        return 2
     Path(arguments.output).parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
+        objects: list[str] = []
+        if verilog:
+            try:
+                module = verilate(verilog, arguments.top, Path(folder) / "verilated")
+            except VerilogError as error:
+                print(f"unisono kernel: {error}", file=sys.stderr)
+                return 1
+            lines += module.lines
+            folders += module.folders
+            objects = module.objects
         unit, exports = Path(folder) / "kernels.cpp", Path(folder) / "exports.map"
         unit.write_text("\n".join(lines) + "\n")
         exports.write_text(_EXPORTS)
         words = [*compiler, *_FLAGS, f"-Wl,--version-script={exports}", *headers, *folders,
                  *(f"-I{one}" for one in arguments.folders), *(f"-D{one}" for one in arguments.macros),
-                 str(unit), "-o", arguments.output]  # fmt: skip
+                 str(unit), *objects, "-o", arguments.output, "-lpthread"]  # fmt: skip
         return run(words, arguments.show)

@@ -240,3 +240,48 @@ def test_a_host_in_c(library: Path, tmp_path: Path, platform: str) -> None:
     done = unisono("run", "-n", 1, "--kernels", library, "--platform", platform, program)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "kernel axpy(fp32, const fp32*, fp32*): argument 0 is fp64; needed is fp32" in done.stdout, done.stdout
+
+
+VECTOR_ADD = """
+import numpy as np
+import unisono
+
+with unisono.init(timeout=30) as context:
+    comm = context.world.dup(streams=True)
+    rank, size, n = comm.rank, comm.size, 1003
+    a = (np.arange(n) * 7 % 1001 + 100000 * rank).astype("i4")
+    b = (np.arange(n) * 3 % 505 - 77 * rank).astype("i4")
+    right, left = (rank + 1) % size, (rank - 1) % size
+    got = np.zeros(n, "i4")
+    receive = comm.recv_async(got, left, tag=5)
+    context.kernel("unisono_kernel_vector_add")(comm, right, False, 5, 0, n, a, b).wait()
+    receive.wait()
+    np.testing.assert_array_equal(got, np.arange(n) * 7 % 1001 + np.arange(n) * 3 % 505 + (100000 - 77) * left)
+    try:
+        context.kernel("unisono_kernel_vector_add")(comm, size, False, 5, 0, n, a, b, timeout=0.001).wait()
+        raise SystemExit("there is no such peer")
+    except unisono.UnisonoError as error:
+        assert "kernel unisono_kernel_vector_add" in str(error), error
+    print(f"rank {rank} is right\\n", end="")
+"""
+
+
+@simulated
+def test_a_kernel_in_systemverilog(tmp_path: Path) -> None:
+    library, script = tmp_path / "k.so", tmp_path / "host.py"
+    sources = (ROOT / "rtl/generated/unisono_spec_pkg.sv", ROOT / "rtl/examples/unisono_kernel_vector_add.sv")
+    built = unisono("kernel", "build", *sources, "-o", library)
+    assert built.returncode == 0, built.stderr
+    script.write_text(VECTOR_ADD)
+    for platform in ("native", "rtl"):
+        done = unisono("run", "-n", 2, "--kernels", library, "--platform", platform, script)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert sorted(done.stdout.splitlines()) == ["rank 0 is right", "rank 1 is right"]
+
+
+def test_what_is_no_kernel_in_systemverilog(tmp_path: Path) -> None:
+    two = tmp_path / "two.sv"
+    two.write_text("module a; endmodule\nmodule b; endmodule\n")
+    done = unisono("kernel", "build", two, "-o", tmp_path / "k.so")
+    assert "the sources have modules a, b; name the kernel by --top" in done.stderr
+    assert done.returncode == 1
