@@ -112,7 +112,7 @@ def parse_header(text: str, header: Path | None = None) -> cindex.Cursor:
     header = header or HEADER
     unit = cindex.Index.create().parse(
         str(header),
-        args=["-xc", "-std=c11", f"-I{ROOT}/driver/include", *_system_folders()],
+        args=["-xc", "-std=c11", f"-I{OTHERS[0].parents[1]}", *_system_folders()],
         unsaved_files=[(str(header), text)],
     )
     faults = [str(found) for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Warning]
