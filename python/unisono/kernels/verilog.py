@@ -36,7 +36,9 @@ class Verilated:
 def _module(sources: Sequence[str], top: str | None) -> str:
     if top is not None:
         return top
-    names = [name for source in sources for name in re.findall(r"^\s*module\s+(\w+)", _text(source), re.MULTILINE)]
+    names: list[str] = [
+        name for source in sources for name in re.findall(r"^\s*module\s+(\w+)", _text(source), re.MULTILINE)
+    ]
     if len(names) != 1:
         found = ", ".join(names) or "none"
         raise VerilogError(f"the sources have modules {found}; name the kernel by --top")
