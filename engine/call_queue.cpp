@@ -12,6 +12,7 @@
 #include "engine/dmp.hpp"
 #include "engine/fast_path.hpp"
 #include "engine/flight_report.hpp"
+#include "engine/kernel_run.hpp"
 #include "engine/rbm.hpp"
 #include "engine/tx.hpp"
 
@@ -73,6 +74,7 @@ CallState& CallQueue::create() {
   call.wait_for.clear();
   call.streams.reset();
   call.hooks.reset();
+  call.kernel.reset();
   call.sequence = call.signature = call.tag = 0;
   call.operation = nullptr;
   call.announced = false;
@@ -332,6 +334,7 @@ bool CallQueue::start(CallState& call) {
   }
   if (!in_turn(call)) return false;
   if (call.hooks) call.hooks->before();
+  if (call.kernel) call.kernel->begin();
   if (call.transfer) call.communicator->fast_path->post_transfer(*call.transfer);
   call.reaches_window =
       call.communicator->fast_path != nullptr && is_one_sided(call) && call.call.count != 0 &&
@@ -370,6 +373,17 @@ void CallQueue::progress_lanes(const Communicator& communicator) {
 bool CallQueue::advance(CallState& call) {
   bool any = false;
   bool complete = false;
+  if (call.kernel) {
+    ErrorCode code = ErrorCode::kOk;
+    std::string sentence;
+    if (!call.kernel->ended(code, sentence)) return false;
+    if (code == ErrorCode::kOk) {
+      finish(call, code, {});
+    } else {
+      fail(call, code, sentence);
+    }
+    return true;
+  }
   if (call.streams && call.streams->gives) {
     const std::uint64_t before = call.streams->moved;
     if (!give_streams(call)) return call.streams->moved != before;
@@ -487,6 +501,8 @@ void CallQueue::finish(CallState& call, ErrorCode code, std::string message) {
   if (code != ErrorCode::kOk) blocks_.counters->count(NativeCounter::kCallsFailed);
   if (call.hooks && code == ErrorCode::kOk) call.hooks->after(call.received_bytes);
   call.hooks.reset();
+  if (call.kernel) call.kernel->leave();
+  call.kernel.reset();
   Record& entry = record(call.id);
   entry.call = nullptr;
   entry.result.code = code;
@@ -903,6 +919,10 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
     for (const CallId id : call.wait_for) text += " " + std::to_string(id);
     return text + " of this rank";
   }
+  if (call.kernel) {
+    const std::string waits = call.kernel->waits();
+    return text + ": " + (waits.empty() ? "the kernel has not ended" : waits);
+  }
   int listed = 0;
   std::string missing;
   const bool anybody = Dmp::awaits_anybody(call);
@@ -952,6 +972,9 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
 // ------------------------------------------------------------------------------------------------ words
 
 std::string CallQueue::describe(const CallState& call) {
+  if (call.kernel) {
+    return formatted("kernel {} (rank {})", call.kernel->name(), call.communicator->rank);
+  }
   const char* operation = call.operation != nullptr ? call.operation : name_of(call.call.collective);
   std::string text = std::string(call.probe ? "probe" : operation) + " (" + call.communicator->title() + ", rank " +
                      std::to_string(call.communicator->rank);

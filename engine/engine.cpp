@@ -902,6 +902,7 @@ CallId NativeEngine::submit(const CallRequest& request, bool awaited) {
     throw;
   }
   call.hooks = request.hooks;
+  call.kernel = request.kernel;
   impl_->set_deadline(call, request.timeout);
   engine.calls.submit(call);
   try {

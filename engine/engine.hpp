@@ -44,6 +44,8 @@ struct EngineSettings {
   bool hardware_peers = false;
 };
 
+class KernelRun;
+
 /// Number of a call of this endpoint, never reused; 0 is none.
 using CallId = std::uint64_t;
 
@@ -103,12 +105,15 @@ struct CallRequest : Request {
   std::int8_t src_port = -1;
   std::int8_t dst_port = -1;
 
+  std::shared_ptr<KernelRun> kernel;  ///< of a nop: the call ends when this kernel of the user does (kernel_run.hpp)
+
   bool streams() const { return src_port >= 0 || dst_port >= 0; }
   /// Whether it asks for nothing that a request has no words for. (A program and the like come with operations that
   /// are never without them.)
   bool plain() const {
     return algorithm == -1 && call.radix == 0 && !call.direct && wait_for.empty() && timeout.count() == 0 &&
-           hooks == nullptr && !streams() && !reserved_tag && !any_source && !any_tag && !probe && status == nullptr;
+           hooks == nullptr && kernel == nullptr && !streams() && !reserved_tag && !any_source && !any_tag && !probe &&
+           status == nullptr;
   }
 };
 
@@ -241,6 +246,9 @@ class Engine {
   /// elsewhere. `read_stream` throws what the call that gave elements to the port has failed with.
   virtual std::uint64_t write_stream(std::uint32_t port, std::span<const std::byte> bytes,
                                      std::chrono::microseconds at_most);
+  /// Whether it carries out calls with a kernel (CallRequest::kernel) all by itself; else the kernel runs in this
+  /// process, and begins when the call says so.
+  virtual bool runs_kernels() const { return false; }
   virtual std::uint64_t read_stream(std::uint32_t port, std::span<std::byte> bytes, std::chrono::microseconds at_most);
   /// The algorithm of the last collective call that has begun on a communicator.
   virtual LastAlgorithm last_algorithm(std::uint32_t communicator) const = 0;

@@ -239,6 +239,7 @@ struct CallState {
   std::vector<CallId> wait_for;
   std::unique_ptr<CallStreams> streams;  ///< null: it uses none
   std::shared_ptr<CallHooks> hooks;
+  std::shared_ptr<KernelRun> kernel;  ///< of a nop: it ends when this does
   Clock::time_point submitted;
   Clock::time_point deadline;
   std::chrono::microseconds timeout{0};

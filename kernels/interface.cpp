@@ -230,6 +230,10 @@ void unisono_kernel_yield(int polls) {
   if (Rank* const rank = Rank::current(); rank != nullptr) rank->yield(polls != 0);
 }
 
+void unisono_kernel_tick(uint64_t cycles) {
+  if (cycles != 0) unisono_kernel_yield(0);
+}
+
 void unisono_kernel_queue_wait(unisono_kernel_queue* queue, int writes) {
   Rank* const rank = Rank::current();
   if (rank == nullptr) {

@@ -10,11 +10,14 @@
 
 namespace unisono::kernels {
 
+class NamedRun;
+
 struct Kernel {
   Task task;
   std::shared_ptr<void> owned;  ///< what it runs on
   std::unique_ptr<Fibre> fibre;
-  bool forever = false;  ///< it need not end
+  std::shared_ptr<NamedRun> named;  ///< null: it was not called by name
+  bool forever = false;             ///< it need not end
   bool ended = false;
   bool told = false;  ///< somebody has heard of its failure
   ErrorCode code = ErrorCode::kOk;

@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "driver/front_door.hpp"
 #include "kernels/group.hpp"
+#include "kernels/named_run.hpp"
 #include "kernels/stuck.hpp"
 
 namespace unisono::kernels {
@@ -76,7 +77,8 @@ Rank* Rank::current() { return current_of_thread().rank; }
 
 Kernel* Rank::current_kernel() { return current_of_thread().kernel; }
 
-Rank::Rank(const std::shared_ptr<driver::Context>& context) : context_(context), endpoint_(context->endpoint()) {
+Rank::Rank(const std::shared_ptr<driver::Context>& context)
+    : context_(context), ports_(std::make_shared<PortsInUse>()), endpoint_(context->endpoint()) {
   world_rank_ = endpoint_->engine->rank(0);
   timeout_ = endpoint_->engine->state(0).timeout;
   // Kernels at stream ports take turns with the others.
@@ -182,6 +184,9 @@ void Rank::yield(bool polls) {
     ready_.push_back(&me);
   }
   me.fibre->suspend();
+  if (const auto& named = current_kernel()->named; named != nullptr && named->left()) {
+    end_kernel(ErrorCode::kTimeout, "its call has ended before it");
+  }
 }
 
 void Rank::run(Task& task) {
@@ -333,6 +338,22 @@ std::shared_ptr<Kernel> Rank::launch(std::string name, std::function<void()> bod
   return kernel;
 }
 
+void Rank::run_named(const std::shared_ptr<NamedRun>& run) {
+  const Turn turn(*this);
+  const auto kernel = launch(
+      run->name(),
+      [this, run] {
+        std::string sentence;
+        const ErrorCode code = run->run(*this, *endpoint_->engine, sentence);
+        if (code == ErrorCode::kOk) return;
+        Kernel& own = *current_kernel();
+        own.code = code;
+        own.failure = std::move(sentence);
+      },
+      run, false);
+  kernel->named = run;
+}
+
 void Rank::end_kernel(ErrorCode code, std::string sentence) {
   Kernel& kernel = *current_kernel();
   kernel.code = code;
@@ -352,6 +373,7 @@ void Rank::end(Kernel& kernel) {
     kernel.code = ErrorCode::kMismatchedCall;
     kernel.failure = left;
   }
+  if (kernel.named != nullptr) kernel.named->finish(kernel.code, kernel.failure);
   for (Task* const waiter : kernel.waiters) wake(*waiter);
   kernel.waiters.clear();
   // Its stack is still in use if it has failed, and dropped here.
@@ -360,7 +382,9 @@ void Rank::end(Kernel& kernel) {
   kernel.task.fibre = nullptr;
   const auto found =
       std::find_if(kernels_.begin(), kernels_.end(), [&](const auto& other) { return other.get() == &kernel; });
-  if (found != kernels_.end() && (kernel.code == ErrorCode::kOk || kernel.forever)) kernels_.erase(found);
+  const bool named = kernel.named != nullptr;  // its call tells of its failure
+  if (found != kernels_.end() && (kernel.code == ErrorCode::kOk || kernel.forever || named)) kernels_.erase(found);
+  if (named && endpoint_ != nullptr) endpoint_->engine->progress();  // who waits for that call hears of its end
 }
 
 void Rank::wait_for(Kernel& kernel) {

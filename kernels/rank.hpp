@@ -24,6 +24,8 @@
 namespace unisono::kernels {
 
 class Group;
+class NamedRun;
+class PortsInUse;
 
 class Rank : public std::enable_shared_from_this<Rank> {
  public:
@@ -68,6 +70,9 @@ class Rank : public std::enable_shared_from_this<Rank> {
   /// `owned` lives as long as the kernel does.
   std::shared_ptr<Kernel> launch(std::string name, std::function<void()> body, std::shared_ptr<void> owned,
                                  bool forever);
+  /// Runs a kernel that was called by name, beside the call that it belongs to. Takes a turn itself.
+  void run_named(const std::shared_ptr<NamedRun>& run);
+  const std::shared_ptr<PortsInUse>& ports() const { return ports_; }
   /// Ends the kernel that runs, with an error; does not return.
   [[noreturn]] void end_kernel(ErrorCode code, std::string sentence);
   /// Waits for the end of a kernel, and throws what it ended with.
@@ -118,6 +123,7 @@ class Rank : public std::enable_shared_from_this<Rank> {
   void start(CallRequest& request, const std::shared_ptr<Flight>& flight);
 
   const std::weak_ptr<driver::Context> context_;
+  const std::shared_ptr<PortsInUse> ports_;
   std::shared_ptr<driver::Endpoint> endpoint_;
   std::uint32_t world_rank_ = 0;
   std::chrono::microseconds timeout_{0};

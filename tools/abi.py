@@ -20,12 +20,12 @@ from clang import cindex
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = ROOT / "driver" / "include" / "unisono" / "unisono.h"
 #: Headers beside it, whose functions are the library's, too.
-OTHERS = [HEADER.with_name("smi.h")]
+OTHERS = [HEADER.with_name(name) for name in ("smi.h", "kernel_library.h", "kernels.h")]
 RECORD = ROOT / "driver" / "abi.txt"
 MAJOR, MINOR = "UNISONO_ABI_VERSION", "UNISONO_ABI_MINOR"
 PREAMBLE = """\
 # The binary interface of libunisono: what compiled programs depend on. Written by `tools/abi` from unisono.h and
-# smi.h, checked by tests/python/api/test_abi.py. Fields: offset, size, type (bytes).
+# those beside it, checked by tests/python/api/test_abi.py. Fields: offset, size, type (bytes).
 """
 
 
@@ -111,7 +111,9 @@ def parse_header(text: str, header: Path | None = None) -> cindex.Cursor:
     """What libclang makes of a header, if its text is this; without a name, of unisono.h."""
     header = header or HEADER
     unit = cindex.Index.create().parse(
-        str(header), args=["-xc", "-std=c11", *_system_folders()], unsaved_files=[(str(header), text)]
+        str(header),
+        args=["-xc", "-std=c11", f"-I{OTHERS[0].parents[1]}", *_system_folders()],
+        unsaved_files=[(str(header), text)],
     )
     faults = [str(found) for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Warning]
     if faults:

@@ -1,5 +1,7 @@
 #include "platform/device/device.hpp"
 
+#include "core/error.hpp"
+
 namespace unisono {
 
 void Device::write(std::uint32_t offset, std::span<const std::uint32_t> values) {
@@ -11,5 +13,9 @@ std::size_t Device::give(std::uint32_t /*port*/, std::span<const std::byte> /*by
 std::size_t Device::take(std::uint32_t /*port*/, std::span<std::byte> /*bytes*/) { return 0; }
 
 std::vector<std::vector<std::byte>> Device::meet(std::span<const std::byte> /*own*/) { return {}; }
+
+void Device::start_kernel(std::uint32_t /*number*/, std::span<const std::byte> /*start*/) {
+  throw Error(ErrorCode::kUnsupported, "this device runs no kernels");
+}
 
 }  // namespace unisono

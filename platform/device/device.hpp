@@ -9,7 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "core/error.hpp"
 
 namespace unisono {
 
@@ -50,6 +53,19 @@ class Device {
   /// Both return how many, and wait for next to no time.
   virtual std::size_t give(std::uint32_t port, std::span<const std::byte> bytes);
   virtual std::size_t take(std::uint32_t port, std::span<std::byte> bytes);
+
+  /// Whether it runs kernels of the user beside its engine.
+  virtual bool kernels() const { return false; }
+  /// Starts one under a number of the caller's. `start`: see kernel_start.hpp. What is wrong with it is its end.
+  virtual void start_kernel(std::uint32_t number, std::span<const std::byte> start);
+  /// How a kernel has ended.
+  struct EndedKernel {
+    std::uint32_t number = 0;
+    ErrorCode code = ErrorCode::kOk;
+    std::string sentence;  ///< empty on success
+  };
+  /// Those that have ended since the last call.
+  virtual std::vector<EndedKernel> ended_kernels() { return {}; }
 
   /// Tells the hosts of all devices something, and returns when all have: what each has told, by node. Empty for a
   /// device that has no such way.

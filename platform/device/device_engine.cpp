@@ -15,6 +15,7 @@
 #include "core/text.hpp"
 #include "engine/admit.hpp"
 #include "engine/call_queue.hpp"
+#include "engine/kernel_run.hpp"
 #include "engine/known_tuning.hpp"
 #include "engine/state.hpp"
 #include "engine/stream_ports.hpp"
@@ -34,6 +35,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Of the device's time: how long a waiting host leaves it alone.
 constexpr microseconds kSlice{100};
+/// The same while kernels run in the host's process.
+constexpr microseconds kKernelSlice{1};
 /// Of this machine's time: how often a waiting host looks after the others.
 constexpr std::chrono::milliseconds kLookInterval{20};
 /// Of this machine's time: how long a call must have taken before its flight record says what it waits for.
@@ -211,8 +214,9 @@ class DeviceEngine::Impl {
     nanoseconds submitted{0};
     Clock::time_point began;  ///< on this machine
     std::shared_ptr<Image> src, dst, scratch, params;
-    std::int8_t src_port = -1, dst_port = -1;   ///< stream ports of the device in their place
-    std::optional<std::uint32_t> program_slot;  ///< the device's, while it works on the call
+    std::vector<std::shared_ptr<Image>> images;  ///< of a kernel: of its memory, null where that is empty
+    std::int8_t src_port = -1, dst_port = -1;    ///< stream ports of the device in their place
+    std::optional<std::uint32_t> program_slot;   ///< the device's, while it works on the call
     CallResult result;
     std::vector<Listener> listeners;
 
@@ -537,6 +541,14 @@ class DeviceEngine::Impl {
       if (work->state != Work::State::kEnded) end(*work, ErrorCode::kDeviceLost, told(*work, why));
     }
     running.clear();
+    for (auto& [number, work] : std::exchange(kernels, {})) {
+      work->with_device = false;
+      if (work->state != Work::State::kEnded) {
+        end(*work, ErrorCode::kDeviceLost, told(*work, why));
+      } else {
+        settle(*work);
+      }
+    }
     for (auto& [number, of] : groups) {
       of->state.revoked = true;
       of->state.reason = why;
@@ -643,6 +655,7 @@ class DeviceEngine::Impl {
     made->automatic = request.algorithm == -1;
     ++on.calls;
     made->hooks = request.hooks;
+    made->call->kernel = request.kernel;
     made->wait_for.assign(request.wait_for.begin(), request.wait_for.end());
     made->timeout = request.timeout.count() > 0 ? request.timeout : on.state.timeout;
     made->submitted = device->now();
@@ -757,8 +770,11 @@ class DeviceEngine::Impl {
       }
       // What the host does around a call it does with results on the host.
       if (before->state == Work::State::kQueued || count == waits.size() || work.hooks || before->hooks) return;
+      // The device's engine knows nothing of kernels.
+      if (work.call->kernel || before->call->kernel) return;
       waits[count++] = before->number;
     }
+    if (work.call->kernel) return launch_kernel(work);
 
     const Binding src = work.region(Region::kSrc);
     const Binding dst = work.region(Region::kDst);
@@ -855,6 +871,113 @@ class DeviceEngine::Impl {
     work.params = std::move(params_image);
     ++work.group->on_device;
     running.emplace(work.number, &work);
+  }
+
+  /// Lets the kernel of a call go: on the device, if that runs kernels, or in this process.
+  void launch_kernel(Work& work) {
+    KernelRun& kernel = *work.call->kernel;
+    if (device->kernels() && !start_on_device(work, kernel)) return;
+    if (!device->kernels()) kernel.begin();
+    dequeue(work);
+    work.state = Work::State::kRunning;
+    do {
+      if (++last_number == 0) last_number = 1;
+    } while (running.count(last_number) != 0 || kernels.count(last_number) != 0);
+    work.number = last_number;
+    work.with_device = device->kernels();
+    kernels.emplace(work.number, &work);
+    if (!device->kernels()) return;
+    std::vector<std::uint64_t> addresses;
+    for (const auto& image : work.images) addresses.push_back(image ? image->address : 0);
+    std::vector<KernelRun::Place> places;
+    for (const std::uint32_t number : kernel.communicators()) {
+      const Group& of = group(number);
+      places.push_back({of.position, of.state.rank, of.state.size});
+    }
+    const auto used = std::chrono::duration_cast<microseconds>(device->now() - work.submitted);
+    device->start_kernel(work.number, kernel.packed(addresses, places, deadline_of(work.timeout - used)));
+  }
+
+  /// Brings what the kernel reads to the device. False if there is no room for it now, or never.
+  bool start_on_device(Work& work, const KernelRun& kernel) {
+    std::uint64_t bytes = 0;
+    std::vector<std::shared_ptr<Image>> images;
+    const std::vector<KernelRun::Memory> memory_of_kernel = kernel.memory();
+    for (const KernelRun::Memory& one : memory_of_kernel) {
+      bytes += one.bytes;
+      bool waits_for_host = false;
+      if (image_in_flight({one.data, one.bytes}, waits_for_host) || waits_for_host) return false;
+      std::shared_ptr<Image> image;
+      // The same memory twice is the same memory there.
+      for (std::size_t i = 0; i < images.size(); ++i) {
+        if (images[i] && memory_of_kernel[i].data == one.data && memory_of_kernel[i].bytes == one.bytes) {
+          image = images[i];
+        }
+      }
+      if (!place({one.data, one.bytes}, image)) {
+        if (!running.empty() || !kernels.empty()) return false;
+        fail(work, ErrorCode::kOutOfMemory,
+             formatted("its {} bytes find no room in the device: {} bytes are free, {} in one piece", bytes,
+                       memory.free_bytes(), memory.largest()));
+        return false;
+      }
+      images.push_back(std::move(image));
+    }
+    for (const std::uint32_t number : kernel.communicators()) {
+      if (groups.count(number) != 0) continue;
+      fail(work, ErrorCode::kFreedCommunicator, formatted("communicator {} was freed", number));
+      return false;
+    }
+    push_windows();
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      if (images[i]) store(images[i]->address, {memory_of_kernel[i].data, memory_of_kernel[i].bytes});
+    }
+    work.images = std::move(images);
+    return true;
+  }
+
+  /// Looks which kernels have ended. Returns whether any has.
+  bool look_for_kernels() {
+    if (kernels.empty()) return false;
+    bool any = false;
+    if (!device->kernels()) {
+      for (auto at = kernels.begin(); at != kernels.end();) {
+        Work& work = *at->second;
+        ErrorCode code = ErrorCode::kOk;
+        std::string sentence;
+        const bool given_up = work.state == Work::State::kEnded;
+        if (!given_up && !work.call->kernel->ended(code, sentence)) {
+          ++at;
+          continue;
+        }
+        at = kernels.erase(at);
+        any = true;
+        if (!given_up) end(work, code, code == ErrorCode::kOk ? std::string() : told(work, sentence));
+      }
+      return any;
+    }
+    use([&] {
+      for (const Device::EndedKernel& ended : device->ended_kernels()) {
+        const auto found = kernels.find(ended.number);
+        if (found == kernels.end()) lost(formatted("it tells of kernel {}, which it was not given", ended.number));
+        Work& work = *found->second;
+        kernels.erase(found);
+        any = true;
+        work.with_device = false;
+        if (work.state == Work::State::kEnded) {
+          settle(work);
+          continue;
+        }
+        for (const auto& [number, of] : groups) pull_window(*of);
+        const std::vector<KernelRun::Memory> memory_of_kernel = work.call->kernel->memory();
+        for (std::size_t i = 0; i < memory_of_kernel.size(); ++i) {
+          const KernelRun::Memory& one = memory_of_kernel[i];
+          if (one.writes && work.images[i]) device->load(work.images[i]->address, {one.data, one.bytes});
+        }
+        end(work, ended.code, ended.code == ErrorCode::kOk ? std::string() : told(work, ended.sentence));
+      }
+    });
+    return any;
   }
 
   /// Moves that stand in the device's memory.
@@ -1069,6 +1192,7 @@ class DeviceEngine::Impl {
     work.result.code = code;
     work.result.message = std::move(message);
     DeviceFlight::end(*work.call, code == ErrorCode::kOk);
+    if (work.call->kernel) work.call->kernel->leave();
     for (Listener& listener : work.listeners) due.emplace_back(std::move(listener), work.result);
     work.listeners.clear();
     settle(work);
@@ -1081,6 +1205,7 @@ class DeviceEngine::Impl {
     work.dst.reset();
     work.scratch.reset();
     work.params.reset();
+    work.images.clear();
     if (work.forgotten) works.erase(work.id);
   }
 
@@ -1102,6 +1227,8 @@ class DeviceEngine::Impl {
   /// Waits for the device, a little. The wait may go on afterwards: see `waiting`.
   void pass(microseconds at_most) {
     if (WaitHook::installed()) at_most = std::min<microseconds>(at_most, WaitHook::kInterval);
+    // A kernel of this process has a word for the device, or wants one, in a moment; until the wait ends it cannot.
+    if (!kernels.empty() && !device->kernels()) at_most = std::min(at_most, kKernelSlice);
     const WaitHook::Quiet quiet;  // the lock is held
     use([&] { waiting = !device->wait(at_most); });
   }
@@ -1109,7 +1236,7 @@ class DeviceEngine::Impl {
   void advance() {
     listen();
     mark_revoked();
-    while (harvest()) launch_all();
+    while (harvest() || look_for_kernels()) launch_all();
     launch_all();
     look();
   }
@@ -1147,6 +1274,11 @@ class DeviceEngine::Impl {
     }
     for (Work* work : late) {
       const std::string after = "timed out after " + in_words(work->timeout) + " of the device's time";
+      if (work->call->kernel && work->state == Work::State::kRunning) {
+        const std::string waits = work->call->kernel->waits();
+        fail(*work, ErrorCode::kTimeout, after + ": " + (waits.empty() ? "the kernel has not ended" : waits));
+        continue;
+      }
       fail(*work, ErrorCode::kTimeout,
            work->state == Work::State::kQueued
                ? after + " before it began: what it follows, or calls that fill the device, have not ended"
@@ -1245,6 +1377,7 @@ class DeviceEngine::Impl {
   std::unordered_map<CallId, std::unique_ptr<Work>> works;
   std::list<Work*> queue;
   std::map<std::uint32_t, Work*> running;  ///< by the device's number: all that it has not completed
+  std::map<std::uint32_t, Work*> kernels;  ///< calls whose kernels run, by their numbers
   std::uint64_t removals = 0;              ///< from the queue
   CallId last_id = 0;
   std::uint32_t last_number = 0;
@@ -1362,6 +1495,11 @@ std::uint64_t DeviceEngine::read_stream(std::uint32_t port, std::span<std::byte>
       },
       at_most);
   return done;
+}
+
+bool DeviceEngine::runs_kernels() const {
+  const std::lock_guard lock(impl_->turns);
+  return impl_->device->kernels();
 }
 
 void DeviceEngine::pass(microseconds at_most) {

@@ -102,6 +102,7 @@ class DeviceEngine final : public Engine {
   std::uint64_t write_stream(std::uint32_t port, std::span<const std::byte> bytes,
                              std::chrono::microseconds at_most) override;
   std::uint64_t read_stream(std::uint32_t port, std::span<std::byte> bytes, std::chrono::microseconds at_most) override;
+  bool runs_kernels() const override;
   void when_complete(CallId id, Listener listener) override;
   void forget(CallId id) override;
   void progress() override;

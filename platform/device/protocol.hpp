@@ -27,9 +27,12 @@ enum class RequestKind : std::uint32_t {
                 ///< have gone, or then; value: how many have
   kTake = 9,    ///< argument: likewise; length: bytes at most; reply with what has come, when something has and no more
                 ///< comes, or then
+  kKernel = 10,      ///< argument: a number; payload: a start (kernel_start.hpp); the kernel begins in this cycle
+  kKernelEnds = 11,  ///< reply: a KernelEnd and its sentence for each kernel of this node that has ended since the last
+                     ///< kKernelEnds
 };
 
-/// Followed by `length` bytes of payload for kWrite, kStore, kMeet and kGive.
+/// Followed by `length` bytes of payload for kWrite, kStore, kMeet, kGive and kKernel.
 struct Request {
   std::uint32_t magic = kProtocolMagic;
   RequestKind kind = RequestKind::kHello;
@@ -48,6 +51,8 @@ struct Reply {
 };
 static_assert(sizeof(Reply) == 32);
 
+/// In the value of a reply to kWait, which is given then: a kernel of this node has ended, kKernelEnds says which.
+inline constexpr std::uint64_t kHasKernelEnd = std::uint64_t{1} << 33U;
 /// In the value of a reply to kWait: a session of this node has broken, kBroken says which.
 inline constexpr std::uint64_t kHasBroken = std::uint64_t{1} << 32U;
 
@@ -66,6 +71,8 @@ static_assert(sizeof(BrokenSession) == 24);
 inline constexpr std::uint64_t kHasFirmware = 1;
 /// kMeet is known.
 inline constexpr std::uint64_t kHostsMeet = 2;
+/// The node runs kernels: kKernel is known.
+inline constexpr std::uint64_t kRunsKernels = 4;
 
 /// Stream ports that its host reaches by kGive and kTake: bits 8 to 15.
 inline constexpr unsigned kStreamsShift = 8;

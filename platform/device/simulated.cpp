@@ -13,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "platform/device/kernel_start.hpp"
 
 namespace unisono {
 
@@ -125,7 +126,10 @@ Reply SimulatedDevice::head(Clock::time_point end) {
   receive(std::as_writable_bytes(std::span(&reply, 1)), end);
   if (reply.magic != kProtocolMagic) lose("what it sent is no reply of the protocol");
   time_ = reply.nanoseconds;
-  if (std::exchange(waiting_, false)) breaks_ = breaks_ || (reply.value & kHasBroken) != 0;
+  if (std::exchange(waiting_, false)) {
+    breaks_ = breaks_ || (reply.value & kHasBroken) != 0;
+    kernels_end_ = kernels_end_ || (reply.value & kHasKernelEnd) != 0;
+  }
   return reply;
 }
 
@@ -190,6 +194,33 @@ std::vector<Device::Broken> SimulatedDevice::broken() {
   all.reserve(told.size());
   for (const BrokenSession& one : told) {
     all.push_back({one.source, one.destination, one.control != 0, one.missing, one.until, one.nothing_came != 0});
+  }
+  return all;
+}
+
+void SimulatedDevice::start_kernel(std::uint32_t number, std::span<const std::byte> start) {
+  ask(RequestKind::kKernel, number, start.size(), start, {});
+}
+
+std::vector<Device::EndedKernel> SimulatedDevice::ended_kernels() {
+  if (!kernels_end_) return {};
+  begin(RequestKind::kKernelEnds, 0, 0, {});
+  kernels_end_ = false;
+  const auto end = asked_ + patience_;
+  const Reply reply = head(end);
+  if (reply.code != 0 || reply.length > kMostPayload) lose("it does not tell which kernels have ended");
+  std::vector<std::byte> bytes(reply.length);
+  receive(bytes, end);
+  std::vector<EndedKernel> all;
+  for (std::size_t at = 0; at < bytes.size();) {
+    KernelEnd one;
+    if (bytes.size() - at < sizeof one) lose("what it tells of ended kernels is cut off");
+    std::memcpy(&one, &bytes[at], sizeof one);
+    at += sizeof one;
+    if (bytes.size() - at < one.length) lose("what it tells of ended kernels is cut off");
+    all.push_back({static_cast<std::uint32_t>(one.number), static_cast<ErrorCode>(one.code),
+                   std::string(reinterpret_cast<const char*>(bytes.data() + at), one.length)});
+    at += one.length;
   }
   return all;
 }

@@ -42,6 +42,9 @@ class SimulatedDevice final : public Device {
   }
   std::size_t give(std::uint32_t port, std::span<const std::byte> bytes) override;
   std::size_t take(std::uint32_t port, std::span<std::byte> bytes) override;
+  bool kernels() const override { return (greeting_.features & device::kRunsKernels) != 0; }
+  void start_kernel(std::uint32_t number, std::span<const std::byte> start) override;
+  std::vector<EndedKernel> ended_kernels() override;
   std::uint32_t node() const override { return greeting_.node; }
   const device::Greeting& greeting() const { return greeting_; }
 
@@ -64,9 +67,10 @@ class SimulatedDevice final : public Device {
   int descriptor_;
   std::chrono::milliseconds patience_;
   device::Greeting greeting_{};
-  std::uint64_t time_ = 0;  ///< nanoseconds, at the last reply
-  bool waiting_ = false;    ///< a kWait is under way
-  bool breaks_ = false;     ///< the cluster has sessions to tell of that have broken
+  std::uint64_t time_ = 0;    ///< nanoseconds, at the last reply
+  bool waiting_ = false;      ///< a kWait is under way
+  bool breaks_ = false;       ///< the cluster has sessions to tell of that have broken
+  bool kernels_end_ = false;  ///< and of kernels that have ended
   Clock::time_point asked_{};
   std::string lost_because_;
   std::function<void()> meanwhile_;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <list>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "python/core/module.hpp"
 #include "python/core/quick.hpp"
 #include "python/core/without_gil.hpp"
+#include "unisono/kernels.h"
 #include "unisono/unisono.h"
 
 namespace unisono::python {
@@ -108,6 +110,7 @@ struct InFlight {
   unisono_request* request = nullptr;
   Memory src;
   Memory dst;
+  std::vector<Memory> arguments{};  ///< of a kernel
 };
 
 /// The function of an operator, which returns None, or why it has failed; called from inside the engine, on a thread
@@ -364,6 +367,7 @@ class Communicator {
     number_ = number();
   }
 
+  unisono_communicator* handle() const { return handle_; }
   /// The communicator's number; when it has been freed, what that was.
   std::uint32_t number() const {
     unisono_communicator_state now{};
@@ -815,6 +819,47 @@ class Context {
         [&] { return unisono_stream_read(handle_, port, into.data(), into.bytes(), seconds, &done); });
     return done;
   }
+  /// Starts a kernel. Its arguments: kind, datatype, and the scalar's bytes, an array, or a communicator.
+  std::unique_ptr<Request> start_kernel(const std::string& name,
+                                        const std::vector<std::tuple<unsigned, int, nb::object>>& given,
+                                        const std::vector<const Request*>& wait_for, double timeout) const {
+    if (!abandoned().empty()) release_completed();
+    std::vector<unisono_kernel_parameter> parameters = kernel_parameters(name);
+    std::vector<unisono_kernel_argument> arguments;
+    InFlight made{nullptr, Memory(), Memory(), {}};
+    made.arguments.reserve(given.size());
+    for (const auto& [kind, datatype, value] : given) {
+      unisono_kernel_argument one{};
+      one.kind = kind;
+      one.datatype = datatype;
+      if (kind == UNISONO_KERNEL_MEMORY) {
+        const bool writes = arguments.size() < parameters.size() && parameters[arguments.size()].writes != 0;
+        made.arguments.emplace_back(value, "an argument", writes);
+        one.data = made.arguments.back().data();
+        one.bytes = made.arguments.back().bytes();
+      } else if (kind == UNISONO_KERNEL_COMMUNICATOR) {
+        one.communicator = nb::cast<const Communicator&>(value).handle();
+      } else {
+        const auto bytes = nb::cast<nb::bytes>(value);
+        std::memcpy(&one.bits, bytes.c_str(), std::min<std::size_t>(bytes.size(), sizeof one.bits));
+      }
+      arguments.push_back(one);
+    }
+    std::vector<unisono_request*> before;
+    before.reserve(wait_for.size());
+    for (const Request* request : wait_for) before.push_back(request->handle());
+    const unisono_kernel_options options{sizeof options, before.data(), before.size(), timeout};
+    without_gil([&] {
+      return unisono_kernel_start(handle_, name.c_str(), arguments.data(), arguments.size(), &options, &made.request);
+    });
+    return std::make_unique<Request>(std::move(made));
+  }
+  static std::vector<unisono_kernel_parameter> kernel_parameters(const std::string& name) {
+    const unisono_kernel_parameter* first = nullptr;
+    std::uint32_t count = 0;
+    check(unisono_kernel_parameters(name.c_str(), &first, &count));
+    return {first, first + count};
+  }
   void progress() const {
     without_gil([&] { return unisono_progress(handle_); });
   }
@@ -1110,6 +1155,17 @@ void bind_calls(nb::module_& module) {
       .def("configure", &Context::configure, "eager_limit"_a, "segment_bytes"_a, "rx_buffer_count"_a, "timeout"_a,
            "lanes"_a, "offload"_a, "determinism"_a, "algorithms"_a.none(), "deadlines"_a)
       .def("progress", &Context::progress)
+      .def("start_kernel", &Context::start_kernel, "name"_a, "arguments"_a, "wait_for"_a, "timeout"_a)
+      .def_static(
+          "kernel_parameters",
+          [](const std::string& name) {
+            std::vector<std::tuple<unsigned, int, bool>> all;
+            for (const unisono_kernel_parameter& one : Context::kernel_parameters(name)) {
+              all.emplace_back(one.kind, one.datatype, one.writes != 0);
+            }
+            return all;
+          },
+          "name"_a, "Kind, datatype, and whether it is written, of each argument of a kernel.")
       .def("stream_write", &Context::stream_write, "port"_a, "data"_a, "seconds"_a)
       .def("stream_read", &Context::stream_read, "port"_a, "data"_a, "seconds"_a)
       .def("descriptor", &Context::descriptor)
@@ -1119,6 +1175,9 @@ void bind_calls(nb::module_& module) {
       .def("reset", &Context::reset)
       .def("take_array_memory", &Context::take_array_memory)
       .def("close", &Context::close, "compares"_a);
+  module.def(
+      "load_kernels", [](const std::string& path) { check(unisono_kernels_load(path.c_str())); }, "path"_a,
+      "Loads a library of kernels for this process.");
   module.def(
       "dump_process",
       [](std::uint32_t pid, int what) {

@@ -46,6 +46,7 @@ from .errors import (
     WrongProcessError,
 )
 from .graph import Graph
+from .kernel import Kernel, load_kernels
 from .operator import Operator
 from .program import Builder, Program, Report
 from .registration import Registration, register
@@ -83,6 +84,7 @@ __all__ = [
     "InvalidDatatypeError",
     "InvalidOpError",
     "InvalidRootError",
+    "Kernel",
     "LastAlgorithm",
     "MalformedProgramError",
     "MismatchedCallError",
@@ -113,6 +115,7 @@ __all__ = [
     "algorithms",
     "allocating",
     "init",
+    "load_kernels",
     "pair_dtype",
     "register",
     "set_wait_hook",

@@ -24,6 +24,7 @@ from ._signatures import options_by_name
 from ._torch import shared_factories
 from .communicator import Communicator
 from .errors import InvalidArgumentError, RevokedError, UnisonoError, WrongProcessError
+from .kernel import Kernel
 from .stream import StreamPort
 
 T = TypeVar("T")
@@ -179,6 +180,10 @@ class Context:
     def stream(self, port: int) -> StreamPort:
         """A stream port of this rank, as a kernel sees it: where `Stream(port)` in calls comes from and goes to."""
         return StreamPort(self._living, port)
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel of this name in the library of kernels (docs/kernels.md): called, it runs on this rank."""
+        return Kernel(self._living, name)
 
     def progress(self) -> None:
         """Makes progress on all calls in flight, and returns at once. Any thread may call it.

@@ -5,7 +5,13 @@
 #include <cstdint>
 #include <span>
 
+namespace unisono::device {
+struct KernelStart;
+}
+
 namespace unisono::sim {
+
+class FibreKernels;
 
 class HostKernel;
 
@@ -52,6 +58,13 @@ class AnyNode {
   virtual HostKernel* host_kernel() { return nullptr; }
   virtual std::size_t give(unsigned /*port*/, std::span<const std::byte> /*bytes*/) { return 0; }
   virtual std::size_t take(unsigned /*port*/, std::span<std::byte> /*bytes*/) { return 0; }
+  /// Kernels of the cluster's library beside the engine; null: it runs none.
+  virtual FibreKernels* kernels() { return nullptr; }
+  /// Starts one there, under a number of the host's.
+  virtual void start_kernel(std::uint32_t /*number*/, const device::KernelStart& /*start*/) {}
+  /// No kernel may run any more: lets the engine rest.
+  virtual void leave_kernels() {}
+
   /// The host has done with its streams for now.
   virtual void leave_streams() {}
 

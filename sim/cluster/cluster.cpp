@@ -18,7 +18,9 @@ NetworkConfig with_sessions(NetworkConfig config) {
 }  // namespace
 
 Cluster::Cluster(const ClusterConfig& config)
-    : clock_khz_(config.network.clock_khz),
+    : kernels_(config.kernels.empty() ? nullptr
+                                      : std::make_unique<const kernels::Library>(config.kernels, kernel_services())),
+      clock_khz_(config.network.clock_khz),
       has_firmware_(!config.firmware.empty()),
       network_(with_sessions(config.network)),
       team_(config.engines == 0 ? config.network.nodes : config.engines, config.threads,
@@ -44,6 +46,8 @@ Cluster::Cluster(const ClusterConfig& config)
     own.firmware = config.firmware;
     if (node == config.wave_node) own.wave = config.wave;
     own.trace = config.trace;
+    own.kernels = kernels_.get();
+    own.clock_khz = config.network.clock_khz;
     own.skip = config.skip;
     own.check_skip = config.check_skip;
     own.trust_silence = config.trust_silence;

@@ -20,6 +20,7 @@ struct ClusterConfig {
   std::uint64_t native_delay = 0;     ///< cycles that pass before what these send leaves
   AxiMemoryConfig memory;             ///< of each node; seeds differ
   std::string firmware;               ///< see NodeConfig
+  std::string kernels;                ///< library of kernels that Verilated nodes run; empty: none
   std::string wave;                   ///< of one node, if not empty
   std::uint32_t wave_node = 0;
   bool trace = false;                                           ///< see NodeConfig
@@ -59,6 +60,7 @@ class Cluster {
  private:
   Node* verilated(std::uint32_t number) const;
 
+  std::unique_ptr<const kernels::Library> kernels_;
   std::uint64_t clock_khz_;
   bool has_firmware_;
   Network network_;

@@ -101,6 +101,8 @@ Options parse(int count, char** arguments) {
   app.add_option("--wave", cluster.wave, "waveforms of a node, in the build that has them (unisono-cluster-wave)");
   app.add_option("--wave-node", cluster.wave_node, "of which")->capture_default_str();
   app.add_option("--trace", options.trace, "a timeline of the moves of all engines (Trace Event Format, for Perfetto)");
+  app.add_option("--kernels", cluster.kernels,
+                 "library of kernels that hosts of Verilated nodes may start (unisono kernel build)");
   app.add_option("--counters", options.counters, "the engines' counters at the end, as JSON");
   app.add_option("--native", cluster.native,
                  "nodes whose engine is the native one, in C++, which takes no time, but for")

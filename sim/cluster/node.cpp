@@ -64,6 +64,11 @@ Node::Node(const NodeConfig& config, Network& network)
   bind_read_pins(pins_, top_, kIdBits, 64, kWordBytes);
   bind_write_pins(pins_, top_, kIdBits, 64, kWordBytes);
   model_.reset();
+  if (config.kernels != nullptr) {
+    const KernelMemory memory{memory_.window(0, kMemoryAddress, kMemoryBytes), kMemoryAddress,
+                              kMemoryBytes - kKernelScratchBytes, kKernelScratchBytes};
+    kernels_ = std::make_unique<FibreKernels>(*config.kernels, config.node, config.clock_khz, memory);
+  }
   if (config.check_skip) twin_ = std::make_unique<Twin>(config.seed * 1024 + config.node + 1, config.firmware, top_);
 }
 
@@ -129,6 +134,24 @@ void Node::receive() {
 void Node::leave_streams() {
   if (kernel_ != &host_kernel_ || !host_kernel_.idle()) return;
   attach(nullptr);
+  top_.stream_in_valid_i = top_.stream_in_last_i = top_.stream_out_ready_i = 0;
+}
+
+void Node::start_kernel(std::uint32_t number, const device::KernelStart& start) {
+  leave_streams();
+  if (kernel_ != nullptr && kernel_ != kernels_.get()) {
+    return kernels_->refuse(number,
+                            "words that the host has given stand at a stream port of this engine; a call must "
+                            "take them before a kernel begins");
+  }
+  attach(kernels_.get());
+  kernels_->start(number, start);
+}
+
+void Node::leave_kernels() {
+  if (kernels_ == nullptr || kernel_ != kernels_.get() || !kernels_->idle()) return;
+  attach(nullptr);
+  top_.call_valid_i = 0;
   top_.stream_in_valid_i = top_.stream_in_last_i = top_.stream_out_ready_i = 0;
 }
 

@@ -16,6 +16,7 @@
 #include "sim/cluster/kernel.hpp"
 #include "sim/cluster/model.hpp"
 #include "sim/cluster/twin.hpp"
+#include "sim/kernels/fibre_kernels.hpp"
 #include "sim/memory/axi_memory.hpp"
 #include "sim/memory/axi_pins.hpp"
 #include "sim/network/network.hpp"
@@ -26,11 +27,13 @@ struct NodeConfig {
   std::uint32_t node = 0;
   std::uint64_t seed = 1;
   AxiMemoryConfig memory;
-  std::string firmware;        ///< words in hexadecimal, one a line; empty: the host loads it
-  std::string wave;            ///< file for waveforms; only in a build that has them
-  bool trace = false;          ///< keeps a record of each move that retires
-  bool skip = true;            ///< leaves cycles out in which nothing can happen
-  bool check_skip = false;     ///< has a twin beside it that leaves none out, and stops at the first difference
+  std::string firmware;     ///< words in hexadecimal, one a line; empty: the host loads it
+  std::string wave;         ///< file for waveforms; only in a build that has them
+  bool trace = false;       ///< keeps a record of each move that retires
+  bool skip = true;         ///< leaves cycles out in which nothing can happen
+  bool check_skip = false;  ///< has a twin beside it that leaves none out, and stops at the first difference
+  const kernels::Library* kernels = nullptr;  ///< that its host may start; null: none
+  std::uint64_t clock_khz = 250'000;          ///< for deadlines of kernels
   bool trust_silence = false;  ///< for tests of that: takes an engine at whose pins nothing happens for one that rests
 };
 
@@ -40,6 +43,8 @@ class Node final : public AnyNode {
   static constexpr std::uint64_t kMemoryAddress = std::uint64_t{1} << 32U;
   static constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 32U;
   static constexpr unsigned kMemoryPorts = 3;
+  /// Of these, the last ones are scratch of kernels' calls, where there are kernels.
+  static constexpr std::uint64_t kKernelScratchBytes = std::uint64_t{256} << 20U;
 
   /// In reset for some cycles, which are over when this returns. Throws Error(kUnsupported) for a wave in a build
   /// without.
@@ -73,6 +78,9 @@ class Node final : public AnyNode {
     return kernel_ == &host_kernel_ ? &host_kernel_ : nullptr;
   }
   void leave_streams() override;
+  FibreKernels* kernels() override { return kernels_.get(); }
+  void start_kernel(std::uint32_t number, const device::KernelStart& start) override;
+  void leave_kernels() override;
 
   /// Gives a call as a kernel does, on its stream. The call before must have been taken.
   void call(const std::array<std::uint64_t, 16>& descriptor);
@@ -100,7 +108,7 @@ class Node final : public AnyNode {
 
   void store(std::uint64_t address, std::span<const std::byte> bytes) override;
   void load(std::uint64_t address, std::span<std::byte> bytes) const override;
-  std::uint64_t memory_bytes() const override { return kMemoryBytes; }
+  std::uint64_t memory_bytes() const override { return kMemoryBytes - (kernels_ ? kKernelScratchBytes : 0); }
   AxiMemory& memory() { return memory_; }
 
  private:
@@ -138,6 +146,7 @@ class Node final : public AnyNode {
   bool sends_ = false, pops_ = false;
   Kernel* kernel_ = nullptr;
   HostKernel host_kernel_;
+  std::unique_ptr<FibreKernels> kernels_;
   RegisterAccess access_;
   std::array<std::uint64_t, 16> calling_{};
   unsigned beats_left_ = 0;

@@ -16,6 +16,7 @@
 #include "core/generated/spec.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "platform/device/kernel_start.hpp"
 #include "platform/device/registers.hpp"
 
 namespace unisono::sim {
@@ -65,6 +66,8 @@ class Server::Attached {
   void copy();
   void give_stream(AnyNode& node);
   void take_stream(AnyNode& node);
+  void start_kernel(AnyNode& node);
+  void tell_kernel_ends(AnyNode& node);
   static constexpr unsigned kPortBits = 8;
   unsigned stream_port() const { return static_cast<unsigned>(request_.argument & ((1U << kPortBits) - 1)); }
   std::uint64_t cycles_of(std::uint64_t nanoseconds) const {
@@ -87,6 +90,7 @@ class Server::Attached {
   std::vector<device::BrokenSession> broken_;  ///< not told yet
   std::size_t heard_ = 0;                      ///< of the network's
   bool in_access_ = false, refused_ = false;
+  unsigned streams_ = 0;     ///< ports that its host was told of
   std::uint64_t moved_ = 0;  ///< bytes of a stream
   std::uint64_t due_ = 0;    ///< cycle before which the reply does not go, or in which a wait ends
 };
@@ -140,7 +144,8 @@ void Server::Attached::take_request() {
   if (input_.size() < sizeof(Request)) return;
   std::memcpy(&request_, input_.data(), sizeof request_);
   const bool sends = request_.kind == RequestKind::kWrite || request_.kind == RequestKind::kStore ||
-                     request_.kind == RequestKind::kMeet || request_.kind == RequestKind::kGive;
+                     request_.kind == RequestKind::kMeet || request_.kind == RequestKind::kGive ||
+                     request_.kind == RequestKind::kKernel;
   if (request_.magic != device::kProtocolMagic) return complain("does not speak the protocol of this cluster");
   if (request_.length > device::kMostPayload) {
     return complain(formatted("asks for {} bytes at once, of {} at most", request_.length, device::kMostPayload));
@@ -160,7 +165,9 @@ void Server::Attached::take_request() {
       greeting.clock_mhz = static_cast<std::uint32_t>(cluster_.clock_khz() / 1000);
       greeting.memory_address = Node::kMemoryAddress;
       greeting.memory_bytes = node.memory_bytes();
-      greeting.features = device::kHostsMeet | std::uint64_t{node.streams()} << device::kStreamsShift |
+      streams_ = node.streams();
+      greeting.features = device::kHostsMeet | (node.kernels() != nullptr ? device::kRunsKernels : 0) |
+                          std::uint64_t{node.streams()} << device::kStreamsShift |
                           (cluster_.has_firmware() || cluster_.is_native(node_) ? device::kHasFirmware : 0);
       reply(0, std::as_bytes(std::span(&greeting, 1)));
       break;
@@ -180,7 +187,14 @@ void Server::Attached::take_request() {
       break;
     case RequestKind::kGive:
     case RequestKind::kTake:
-      if (stream_port() >= node.streams()) reply(0, {}, ErrorCode::kInvalidArgument);
+      // Those of a node whose kernels run take nothing from its host, and give it nothing.
+      if (stream_port() >= streams_) reply(0, {}, ErrorCode::kInvalidArgument);
+      break;
+    case RequestKind::kKernelEnds:
+      tell_kernel_ends(node);
+      break;
+    case RequestKind::kKernel:
+      if (node.kernels() == nullptr) reply(0, {}, ErrorCode::kInvalidArgument);
       break;
     case RequestKind::kRead:
     case RequestKind::kWait:
@@ -231,6 +245,9 @@ void Server::Attached::begin() {
       break;
     case RequestKind::kMeet:
       break;
+    case RequestKind::kKernel:
+      start_kernel(cluster_.any_node(node_));
+      break;
     case RequestKind::kGive:
       due_ += cycles_of(request_.argument >> kPortBits);
       moved_ = 0;
@@ -272,12 +289,16 @@ void Server::Attached::advance() {
     case RequestKind::kTake:
       take_stream(node);
       break;
-    case RequestKind::kWait:
+    case RequestKind::kWait: {
       hear_of_broken();
-      if (node.interrupt() || !broken_.empty() || cluster_.cycle() >= due_) {
-        reply((node.interrupt() ? registers::kStatusCompletion : 0) | (broken_.empty() ? 0 : device::kHasBroken));
+      node.leave_kernels();
+      const bool kernels = node.kernels() != nullptr && node.kernels()->has_ended();
+      if (node.interrupt() || !broken_.empty() || kernels || cluster_.cycle() >= due_) {
+        reply((node.interrupt() ? registers::kStatusCompletion : 0) | (broken_.empty() ? 0 : device::kHasBroken) |
+              (kernels ? device::kHasKernelEnd : 0));
       }
       break;
+    }
     default:
       if (cluster_.cycle() >= due_) {
         reply(0, request_.kind == RequestKind::kLoad ? std::span<const std::byte>(payload_)
@@ -317,6 +338,30 @@ void Server::Attached::take_stream(AnyNode& node) {
   payload_.resize(there);
   reply(there, payload_);
   node.leave_streams();
+}
+
+void Server::Attached::start_kernel(AnyNode& node) {
+  const auto number = static_cast<std::uint32_t>(request_.argument);
+  try {
+    node.start_kernel(number, device::unpack_kernel_start(payload_));
+  } catch (const Error& error) {
+    node.kernels()->refuse(number, error.what());
+  }
+}
+
+void Server::Attached::tell_kernel_ends(AnyNode& node) {
+  std::vector<std::byte> bytes;
+  if (node.kernels() != nullptr) {
+    for (const FibreKernels::Ended& one : node.kernels()->take_ended()) {
+      const device::KernelEnd head{one.number, static_cast<std::uint32_t>(one.code),
+                                   static_cast<std::uint32_t>(one.sentence.size())};
+      const auto head_bytes = std::as_bytes(std::span(&head, 1));
+      const auto text = std::as_bytes(std::span(one.sentence));
+      bytes.insert(bytes.end(), head_bytes.begin(), head_bytes.end());
+      bytes.insert(bytes.end(), text.begin(), text.end());
+    }
+  }
+  reply(0, bytes);
 }
 
 void Server::Attached::hear_of_broken() {

@@ -137,6 +137,10 @@ class AxiMemory {
   /// So many edges of all channels, by which nothing is asked for.
   void skip(std::uint64_t edges);
 
+  /// As Pages::window, of the memory of a channel.
+  std::byte* window(unsigned channel, std::uint64_t address, std::uint64_t bytes) {
+    return pages(channel).window(address, bytes);
+  }
   /// Past the ports.
   void read(unsigned channel, std::uint64_t address, std::span<std::uint8_t> bytes) const;
   void write(unsigned channel, std::uint64_t address, std::span<const std::uint8_t> bytes);

@@ -18,10 +18,22 @@ class Pages {
 
   void read(std::uint64_t address, std::span<std::uint8_t> bytes) const;
   void write(std::uint64_t address, std::span<const std::uint8_t> bytes);
-  /// Pages that exist.
+  /// Has this process keep the addresses from `address` on, so many, in one piece, which it may use itself. What was
+  /// written there before is lost. Throws Error(kOutOfMemory).
+  std::byte* window(std::uint64_t address, std::uint64_t bytes);
+  /// Pages that exist, those of a window left out.
   std::size_t pages() const { return pages_.size(); }
 
  private:
+  struct Unmap {
+    std::uint64_t bytes;
+    void operator()(std::uint8_t* memory) const;
+  };
+  /// Where the window has an address, and how many bytes follow; null: it has none.
+  std::uint8_t* in_window(std::uint64_t address, std::uint64_t& bytes) const;
+
+  std::unique_ptr<std::uint8_t, Unmap> window_;
+  std::uint64_t window_address_ = 0;
   using Page = std::array<std::uint8_t, kPageBytes>;
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
 };

@@ -29,6 +29,10 @@ namespace unisono {
 inline namespace api {
 namespace kernel {
 
+/// Beside a simulated engine, so many cycles of its clock pass, in which the kernel computes; all else that a kernel
+/// does takes no time, but for words, of which a port moves one in a cycle. Elsewhere it lets other kernels go on.
+inline void tick(std::uint64_t cycles = 1) { unisono_kernel_tick(cycles); }
+
 /// What moves in a cycle: 64 bytes, of which `bytes` are there, from the first one on.
 struct Word {
   static constexpr unsigned kBytes = 64;

@@ -156,6 +156,8 @@ UNISONO_API int unisono_kernel_running(void);
 /* Lets other kernels go on; does nothing outside of kernels. `polls`: the caller looks again and again for what has not
  * come. */
 UNISONO_API void unisono_kernel_yield(int polls);
+/* In a kernel beside a simulated engine, so many cycles of its clock pass; elsewhere it lets other kernels go on. */
+UNISONO_API void unisono_kernel_tick(uint64_t cycles);
 
 /* A queue between kernels of one rank, of a given depth. Filled and read in place; the library is asked only if one of
  * them must wait. Not for threads of the program. */

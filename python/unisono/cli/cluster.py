@@ -45,6 +45,7 @@ class ClusterOptions:
     counters: bool = False
     native: tuple[int, ...] | None = None  #: ranks whose engine is the native one
     native_delay: int | None = None  #: cycles that pass before what these send leaves
+    kernels: str | None = None  #: library of kernels that Verilated nodes run; no option of rtl's alone
 
     def given(self) -> list[str]:
         """The options of `unisono run` that were used, and that no other platform has."""
@@ -70,6 +71,7 @@ class ClusterOptions:
             ("--trace", self.trace),
             ("--native", native),
             ("--native-delay", self.native_delay),
+            ("--kernels", self.kernels),
         )
         return [text for name, value in pairs if value is not None for text in (name, str(value))]
 

@@ -1,4 +1,4 @@
-"""`unisono kernel`: compiles kernels that were written for SMI (docs/smi.md)."""
+"""`unisono kernel`: compiles kernels, those that were written for SMI too (docs/kernels.md, docs/smi.md)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import config
+from ..kernels.building import add_build_options, build_named, is_named
 from ..kernels.dialect import KernelError, translate
 from . import kernel_sources
 
@@ -24,13 +25,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Adds the command to the command line."""
     parser = commands.add_parser(
         "kernel",
-        help="compile kernels that were written for SMI",
-        description="Compiles single-work-item kernels in the dialect of OpenCL C that SMI's programs are written in, "
-        "for this machine's processors. docs/smi.md says what is understood.",
+        help="compile kernels, and look at their sources",
+        description="Compiles kernels in C++ and SystemVerilog that hosts call by name (docs/kernels.md), and "
+        "single-work-item kernels in the dialect of OpenCL C that SMI's programs are written in (docs/smi.md).",
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     build = actions.add_parser("build", help="make a library of kernels", prefix_chars="-")
     build.add_argument("sources", nargs="+", help="sources in the dialect (.cl), or in C++ (.cpp)")
+    add_build_options(build)
     build.add_argument("-o", dest="output", required=True, help="the library; hosts load it by this name")
     build.add_argument("-I", dest="folders", action="append", default=[], help="a folder of headers")
     build.add_argument("-D", dest="macros", action="append", default=[], help="a macro, as NAME or NAME=VALUE")
@@ -71,6 +73,8 @@ def _run(words: Sequence[str], show: bool) -> int:
 
 def execute_build(arguments: argparse.Namespace) -> int:
     """Compiles sources of kernels to one library."""
+    if is_named(arguments.sources):
+        return build_named(arguments, _compiler(), _headers(), _run)
     text = '#include "unisono/dialect/kernel.hpp"\n'
     folders = []
     for source in arguments.sources:

@@ -71,6 +71,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_true",
         help="encrypt all data between hosts by TLS 1.3, and refuse networks that cannot: UNISONO_TLS=on",
     )
+    parser.add_argument(
+        "--kernels", metavar="FILE", help="library of kernels (`unisono kernel build`) that the program calls by name"
+    )
     hosts = parser.add_argument_group("several hosts")
     hosts.add_argument(
         "--hosts", metavar="HOST:RANKS,...", help="hosts, and how many ranks each has (1 if that is left out)"
@@ -189,6 +192,7 @@ def execute(options: argparse.Namespace) -> int:
         options.counters,
         options.native,
         options.native_delay,
+        None if options.kernels is None else os.path.abspath(options.kernels),
     )
     if platform != "rtl" and hints.given() == ["--trace"]:
         return _refuse(
@@ -200,6 +204,10 @@ def execute(options: argparse.Namespace) -> int:
     if platform != "rtl" and hints.given():
         return _refuse(f"{' and '.join(hints.given())} goes with --platform rtl; the platform is {platform}", 2)
     environment = {"UNISONO_PLATFORM": platform} | dict(options.env)
+    if options.kernels is not None:
+        if not os.path.isfile(options.kernels):
+            return _refuse(f"--kernels: there is no file {options.kernels}", 2)
+        environment["UNISONO_KERNELS"] = os.path.abspath(options.kernels)
     if options.transport is not None:
         environment["UNISONO_TRANSPORT"] = options.transport
     if options.interfaces is not None:

@@ -1,1 +1,1 @@
-"""Sources of kernels: what channels they open, what hardware has no place for, and what is generated from them."""
+"""Kernels: what their sources say, what hardware has no place for, what is generated from them, and their libraries."""

@@ -1,0 +1,53 @@
+// A kernel of the user that a call runs: a nop that has one ends when its kernel does (docs/kernels.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace unisono {
+
+/// What a call knows of its kernel. `begin`, `ended` and `leave` are called under the engine's lock: they are short, do
+/// not throw and do not use the engine.
+class KernelRun {
+ public:
+  virtual ~KernelRun() = default;
+  KernelRun() = default;
+  KernelRun(const KernelRun&) = delete;
+  KernelRun& operator=(const KernelRun&) = delete;
+
+  /// For sentences; lives as long as this.
+  virtual const char* name() const = 0;
+  /// What the call follows has ended: the kernel goes.
+  virtual void begin() = 0;
+  /// Whether it has ended; then with what, and a sentence if that is no success.
+  virtual bool ended(ErrorCode& code, std::string& sentence) = 0;
+  /// What it waits for, in words; empty if it computes.
+  virtual std::string waits() const = 0;
+  /// The call has ended, perhaps before its kernel: nobody waits for it any more, and it shall not go on.
+  virtual void leave() = 0;
+
+  // For a device that runs kernels itself (Device::kernels), beside its engine.
+  /// Memory that the kernel reads and perhaps writes.
+  struct Memory {
+    std::byte* data = nullptr;
+    std::uint64_t bytes = 0;
+    bool writes = false;
+  };
+  virtual std::vector<Memory> memory() const = 0;
+  /// Communicators that it may use, in its order.
+  virtual std::vector<std::uint32_t> communicators() const = 0;
+  /// What the device's loader gets (platform/device/kernel_start.hpp), once `addresses` are those of its memory and
+  /// `places` those of its communicators in the device's table.
+  struct Place {
+    std::uint32_t position = 0, rank = 0, size = 1;
+  };
+  virtual std::vector<std::byte> packed(std::span<const std::uint64_t> addresses, std::span<const Place> places,
+                                        std::uint64_t timeout_us) const = 0;
+};
+
+}  // namespace unisono
