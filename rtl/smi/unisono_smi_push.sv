@@ -128,7 +128,9 @@ module unisono_smi_push #(
   // What the receiver must pop before anything else can come is not held back.
   assign stalled    = channel_q.credits && channel_q.strict
                       && (window_q == '0 || (in_valid_i && !word_fits));
-  assign in_ready_o = active_q && left_q != '0 && rest < full && word_fits;
+  // What was flushed leaves before anything is put behind it.
+  assign in_ready_o = active_q && left_q != '0 && rest < full && word_fits
+                      && (!flush_q || rest == '0);
   assign take       = in_valid_i && in_ready_o;
 
   // Bytes that do not count are zero, so that words can be put behind one another by OR.
@@ -158,7 +160,7 @@ module unisono_smi_push #(
       left_q <= take ? left_q - taken : left_q;
       fill_q <= take ? rest + fill_t'(taken << channel_q.size) : rest;
       if (take && in_flush_i) begin
-        flush_q <= 1'b1;
+        flush_q <= rest != '0 || taken != '0;
       end else if (emit && rest == '0) begin
         flush_q <= 1'b0;
       end

@@ -135,17 +135,10 @@ module unisono_smi_select #(
     end
   end
 
-  logic [(1<<InputBits)-1:0][Width-1:0] words;
-  always_comb begin
-    words = '0;
-    for (int unsigned i = 0; i < Inputs; i++) begin
-      words[i] = data_i[i];
-    end
-  end
   always_ff @(posedge clk_i) begin
     if (taken_q) begin
       out_channel_q <= route_q[ChannelBits-1:0];
-      out_data_q    <= words[input_q];
+      out_data_q    <= data_i[input_q];
     end
   end
 

@@ -5,8 +5,9 @@
 // Endpoint e, sending or receiving, belongs to the kernels of link e % Links, and is number
 // e / Links there, as in the images of `unisono route`.
 //
-// Latency, without a cable's own: 8 cycles per node that a packet passes through; 6 from an endpoint
-// to the wire, 6 from the wire to an endpoint. Throughput: each kernel passes a packet per cycle.
+// Latency, without a cable's own: 7 cycles for a node that a packet passes through by one link, 3
+// more if it goes on by another; 4 from an endpoint to the wire, 5 from the wire to an endpoint, 3
+// more for each further kernel. Throughput: each kernel passes a packet per cycle.
 
 module unisono_smi_transport #(
   parameter int unsigned Links           = 4,

@@ -25,8 +25,8 @@ class Cable {
   /// To be called once at the beginning of each cycle.
   void begin_cycle(std::uint64_t cycle) {
     cycle_ = cycle;
-    budget_ += bytes_per_cycle_;
-    if (budget_ > kPacketBytes) budget_ = kPacketBytes;
+    // What is left over of a cycle counts for the next packet; an idle wire saves nothing up.
+    if (budget_ < kPacketBytes) budget_ += bytes_per_cycle_;
   }
 
   /// Whether the wire takes a packet in this cycle.
