@@ -101,7 +101,7 @@ bool CableNetwork::run(const std::function<bool()>& done, std::uint64_t quiet) {
 bool CableNetwork::next(const Place& here, Place& following) const {
   const Link& link = links_[here.rank][here.link];
   if (!link.cable) return false;
-  auto& inside = const_cast<Ring<CablePacket>&>(link.inside[here.channel]);
+  const Ring<CablePacket>& inside = link.inside[here.channel];
   // Two places are kept back for packets that are decided on already.
   if (inside.size() + 2 < CableNode::kLinkDepth) return false;
   const int target = static_cast<int>(inside.front().words[7] >> 8 & 0xff);
