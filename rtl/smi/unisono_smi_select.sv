@@ -1,0 +1,163 @@
+// The heart of a communication kernel: of the heads of all its inputs, takes one whose way is free.
+//
+// Each input is an unisono_smi_queue, which shows the head of each of its channels with the route it
+// is to take: a target and the channel there. A head asks if its target has room on that channel.
+// So no packet holds up one of another channel, of another input, or behind another target; SMI's
+// kernels, which read a packet and then wait until it can go, do not have this.
+// A head whose route is all ones is of no use to anybody: it is taken and told as stray.
+//
+// Latency: 2 cycles from a head to out_valid_o. Throughput: 1 packet per cycle. Room must be told
+// with two packets to spare (Slack = 2), because two decisions may be under way.
+
+module unisono_smi_select #(
+  parameter int unsigned Inputs       = 5,
+  parameter int unsigned Channels     = 2,
+  parameter int unsigned Targets      = 5,
+  parameter int unsigned Width        = 256,
+  parameter int unsigned Burst        = 8,
+  localparam int unsigned ChannelBits = Channels > 1 ? $clog2(Channels) : 1,
+  localparam int unsigned TargetBits  = $clog2(Targets + 1),
+  // Target above, channel below.
+  localparam int unsigned RouteBits   = TargetBits + ChannelBits
+) (
+  input  logic                                           clk_i,
+  input  logic                                           rst_ni,
+
+  input  logic [Inputs-1:0][Channels-1:0]                head_valid_i,
+  input  logic [Inputs-1:0][Channels-1:0][RouteBits-1:0] head_route_i,
+  output logic [Inputs-1:0][Channels-1:0]                pop_o,
+  input  logic [Inputs-1:0][Width-1:0]                   data_i,
+
+  input  logic [Targets-1:0][Channels-1:0]               room_i,
+  // At most one bit. The target takes the packet.
+  output logic [Targets-1:0]                             out_valid_o,
+  output logic [ChannelBits-1:0]                         out_channel_o,
+  output logic [Width-1:0]                               out_data_o,
+  // The packet in out_data_o is one that nobody wants.
+  output logic                                           stray_o
+);
+
+  localparam int unsigned Requests  = Inputs * Channels;
+  localparam int unsigned IndexBits = Requests > 1 ? $clog2(Requests) : 1;
+  localparam int unsigned InputBits = Inputs > 1 ? $clog2(Inputs) : 1;
+  localparam logic [RouteBits-1:0] Nowhere = '1;
+
+  // Room by route. What is stray goes at once, and a route that there is not never comes.
+  logic [(1<<RouteBits)-1:0] free;
+  always_comb begin
+    free = '0;
+    for (int unsigned t = 0; t < Targets; t++) begin
+      for (int unsigned c = 0; c < Channels; c++) begin
+        free[(t << ChannelBits) | c] = room_i[t][c];
+      end
+    end
+    free[Nowhere] = 1'b1;
+  end
+
+  logic [Requests-1:0]                request, grant;
+  logic [Requests-1:0][RouteBits-1:0] routes;
+  logic [IndexBits-1:0]               index;
+
+  assign routes = head_route_i;
+  always_comb begin
+    for (int unsigned r = 0; r < Requests; r++) begin
+      request[r] = head_valid_i[r / Channels][r % Channels] && free[routes[r]];
+    end
+  end
+
+  unisono_smi_arbiter #(
+    .Requests(Requests),
+    .Burst   (Burst)
+  ) u_arbiter (
+    .clk_i,
+    .rst_ni,
+    .request_i(request),
+    .grant_o  (grant),
+    .index_o  (index)
+  );
+  assign pop_o = grant;
+
+  // The cycle after: the queue offers the packet.
+  logic                 taken_q;
+  logic [InputBits-1:0] input_q;
+  logic [RouteBits-1:0] route_q;
+
+  logic [InputBits-1:0] chosen;
+  always_comb begin
+    chosen = '0;
+    for (int unsigned r = 0; r < Requests; r++) begin
+      if (grant[r]) begin
+        chosen |= InputBits'(r / Channels);
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      taken_q <= 1'b0;
+    end else begin
+      taken_q <= request != '0;
+    end
+  end
+  // By number, which needs fewer LUTs than by the one-hot grant.
+  logic [(1<<IndexBits)-1:0][RouteBits-1:0] routes_padded;
+  always_comb begin
+    routes_padded = '1;
+    for (int unsigned r = 0; r < Requests; r++) begin
+      routes_padded[r] = routes[r];
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    input_q <= chosen;
+    route_q <= routes_padded[index];
+  end
+
+  // And the one after that: it is on its way.
+  logic [Targets-1:0]     out_valid_d, out_valid_q;
+  logic [ChannelBits-1:0] out_channel_q;
+  logic [Width-1:0]       out_data_q;
+  logic                   stray_q;
+
+  always_comb begin
+    out_valid_d = '0;
+    for (int unsigned t = 0; t < Targets; t++) begin
+      out_valid_d[t] = taken_q && route_q[RouteBits-1:ChannelBits] == TargetBits'(t);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      out_valid_q <= '0;
+      stray_q     <= 1'b0;
+    end else begin
+      out_valid_q <= out_valid_d;
+      stray_q     <= taken_q && route_q == Nowhere;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (taken_q) begin
+      out_channel_q <= route_q[ChannelBits-1:0];
+      out_data_q    <= data_i[input_q];
+    end
+  end
+
+  assign out_valid_o   = out_valid_q;
+  assign out_channel_o = out_channel_q;
+  assign out_data_o    = out_data_q;
+  assign stray_o       = stray_q;
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert ($onehot0(out_valid_q)) else $error("%m: a packet goes to two targets");
+      for (int unsigned r = 0; r < Requests; r++) begin
+        assert (!head_valid_i[r / Channels][r % Channels] || routes[r] == Nowhere
+                || 32'(routes[r][RouteBits-1:ChannelBits]) < Targets)
+          else $error("%m: a route to a target that there is not");
+      end
+    end
+  end
+`endif
+
+endmodule

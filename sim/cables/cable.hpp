@@ -1,0 +1,76 @@
+// One direction of a cable: packets arrive in order, a fixed number of cycles after they were sent. Nothing is lost and
+// nothing is added (no framing). Beside the packets, in the other direction, go the receiver's signals: that it runs,
+// and which places of its queues are free again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "sim/network/ring.hpp"
+
+namespace unisono::sim {
+
+constexpr int kPacketBytes = 32;
+
+struct CablePacket {
+  std::array<std::uint32_t, kPacketBytes / 4> words{};
+  std::uint8_t channel = 0;
+};
+
+class Cable {
+ public:
+  /// Packets take `latency` cycles (at least 1); the wire carries `bytes_per_cycle` bytes in each.
+  Cable(int latency, double bytes_per_cycle) : latency_(latency), bytes_per_cycle_(bytes_per_cycle) {}
+
+  /// To be called once at the beginning of each cycle.
+  void begin_cycle(std::uint64_t cycle) {
+    cycle_ = cycle;
+    // What is left over of a cycle counts for the next packet; an idle wire saves nothing up.
+    if (budget_ < kPacketBytes) budget_ += bytes_per_cycle_;
+  }
+
+  /// Whether the wire takes a packet in this cycle.
+  bool ready() const { return budget_ >= kPacketBytes - 1e-9; }
+
+  void send(const CablePacket& packet) {
+    budget_ -= kPacketBytes;
+    packets_.push({cycle_ + static_cast<std::uint64_t>(latency_), packet});
+  }
+
+  /// What arrives in this cycle, or null.
+  const CablePacket* arriving() const {
+    return !packets_.empty() && packets_.front().due <= cycle_ ? &packets_.front().value : nullptr;
+  }
+  void take() { packets_.pop(); }
+
+  /// The receiver's signals of this cycle: a bit for each channel freed, and whether it runs.
+  void signal(std::uint32_t freed, bool up) {
+    signals_.push({cycle_ + static_cast<std::uint64_t>(latency_), {freed, up}});
+  }
+  struct Signals {
+    std::uint32_t freed = 0;
+    bool up = false;
+  };
+  /// The signals that reach the sender in this cycle; to be called once in each.
+  Signals signals() {
+    if (signals_.empty() || signals_.front().due > cycle_) return {0, false};
+    const Signals found = signals_.front().value;
+    signals_.pop();
+    return found;
+  }
+
+ private:
+  template <class T>
+  struct Due {
+    std::uint64_t due = 0;
+    T value{};
+  };
+  int latency_;
+  double bytes_per_cycle_;
+  double budget_ = 0;
+  std::uint64_t cycle_ = 0;
+  Ring<Due<CablePacket>> packets_;
+  Ring<Due<Signals>> signals_;
+};
+
+}  // namespace unisono::sim

@@ -1,0 +1,283 @@
+#include "sim/cables/node.hpp"
+
+#include <verilated.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "Vunisono_smi_node.h"
+
+namespace unisono::sim {
+namespace {
+
+// Bits of unisono_smi_pkg::open_t and complaint_t.
+constexpr int kOpenBits = 108;
+constexpr int kComplaintBits = 81;
+constexpr int kCountBits = 6;
+
+template <class Words>
+void put(Words& words, int at, int width, std::uint64_t value) {
+  for (int bit = 0; bit < width; ++bit) {
+    const std::uint32_t mask = 1u << ((at + bit) % 32);
+    auto& word = words[(at + bit) / 32];
+    word = value >> bit & 1 ? word | mask : word & ~mask;
+  }
+}
+
+template <class Words>
+std::uint64_t get(const Words& words, int at, int width) {
+  std::uint64_t value = 0;
+  for (int bit = 0; bit < width; ++bit) {
+    value |= static_cast<std::uint64_t>(words[(at + bit) / 32] >> ((at + bit) % 32) & 1) << bit;
+  }
+  return value;
+}
+
+template <class Words>
+void put_open(Words& words, int port, const Message& message) {
+  const int at = port * kOpenBits;
+  put(words, at, 8, message.lanes);
+  put(words, at + 8, 32, message.window);
+  put(words, at + 40, 1, message.strict);
+  put(words, at + 41, 1, message.credits);
+  put(words, at + 42, 2, message.size);
+  put(words, at + 44, 32, message.count);
+  put(words, at + 76, 16, message.port);
+  put(words, at + 92, 16, message.peer);
+}
+
+template <class Value>
+void set_bit(Value& value, int bit, bool on) {
+  value = static_cast<Value>(on ? value | 1u << bit : value & ~(1u << bit));
+}
+
+}  // namespace
+
+CableNode::CableNode(std::uint32_t seed)
+    : context_(std::make_unique<VerilatedContext>()),
+      model_(std::make_unique<Vunisono_smi_node>(context_.get())),
+      random_(seed) {
+  model_->clk_i = 0;
+  model_->rst_ni = 0;
+  for (int i = 0; i < 8; ++i) {
+    model_->clk_i ^= 1;
+    model_->eval();
+  }
+  model_->rst_ni = 1;
+}
+
+CableNode::~CableNode() = default;
+
+void CableNode::load(std::span<const std::uint8_t> image) {
+  image_.clear();
+  for (std::size_t at = 0; at + 4 <= image.size(); at += 4) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, image.data() + at, 4);
+    image_.push_back(word);
+  }
+  for (int port = 0; port < kPorts; ++port) {
+    push_[port] = {};
+    pop_[port] = {};
+  }
+  outcomes_.clear();
+}
+
+bool CableNode::running() const { return model_->running_o; }
+int CableNode::image_error() const { return model_->image_o; }
+std::uint32_t CableNode::strays() const { return model_->strays_o; }
+
+Stray CableNode::first_stray() const {
+  const std::uint64_t bits = model_->first_stray_o;
+  return {.dst = static_cast<int>(bits >> 35 & 0xffff),
+          .port = static_cast<int>(bits >> 19 & 0xffff),
+          .src = static_cast<int>(bits >> 3 & 0xffff),
+          .op = static_cast<int>(bits & 7)};
+}
+
+const Outcome& CableNode::send(Message message) {
+  outcomes_.emplace_back();
+  const int port = message.port;
+  push_[port % kPorts].waiting.emplace_back(std::move(message), &outcomes_.back());
+  return outcomes_.back();
+}
+
+const Outcome& CableNode::receive(Message message) {
+  outcomes_.emplace_back();
+  const int port = message.port;
+  pop_[port % kPorts].waiting.emplace_back(std::move(message), &outcomes_.back());
+  return outcomes_.back();
+}
+
+void CableNode::release() {
+  for (int port = 0; port < kPorts; ++port) push_[port].free_running = pop_[port].free_running = true;
+}
+
+bool CableNode::pause(const End& end) {
+  if (end.message.hold >= 0 && end.done >= end.message.hold && !end.free_running) return true;
+  return end.message.pause > 0 && std::uniform_real_distribution<>(0, 1)(random_) < end.message.pause;
+}
+
+void CableNode::drive_push(int port) {
+  End& end = push_[port];
+  if (end.outcome == nullptr && !end.waiting.empty()) {
+    end.message = std::move(end.waiting.front().first);
+    end.outcome = end.waiting.front().second;
+    end.waiting.pop_front();
+    end.done = 0;
+    end.free_running = false;
+    put_open(model_->push_open_i, port, end.message);
+    set_bit(model_->push_open_valid_i, port, true);
+  }
+  if (end.outcome == nullptr || !end.outcome->open || end.offered || end.done >= end.message.count || pause(end))
+    return;
+  const int size = 1 << end.message.size;
+  const auto most = static_cast<std::uint32_t>(kWordBytes / size);
+  std::uint32_t lanes = end.message.lanes == 0 ? most : std::min<std::uint32_t>(end.message.lanes, most);
+  if (end.message.hold > end.done && !end.free_running) {
+    lanes = static_cast<std::uint32_t>(std::min<std::int64_t>(lanes, end.message.hold - end.done));
+  }
+  end.offer = std::min(lanes, end.message.count - end.done);
+  end.flush = end.message.flush > 0 && std::uniform_real_distribution<>(0, 1)(random_) < end.message.flush;
+  std::uint32_t words[kWordBytes / 4] = {};
+  std::memcpy(words, end.message.bytes.data() + std::size_t{end.done} * size, std::size_t{end.offer} * size);
+  for (int i = 0; i < kWordBytes / 4; ++i) model_->push_data_i[port * (kWordBytes / 4) + i] = words[i];
+  model_->push_count_i = (model_->push_count_i & ~(63u << (port * kCountBits))) | end.offer << (port * kCountBits);
+  set_bit(model_->push_flush_i, port, end.flush);
+  set_bit(model_->push_valid_i, port, true);
+  end.offered = true;
+}
+
+void CableNode::drive_pop(int port) {
+  End& end = pop_[port];
+  if (end.outcome == nullptr && !end.waiting.empty()) {
+    end.message = std::move(end.waiting.front().first);
+    end.outcome = end.waiting.front().second;
+    end.waiting.pop_front();
+    end.done = 0;
+    end.free_running = false;
+    put_open(model_->pop_open_i, port, end.message);
+    set_bit(model_->pop_open_valid_i, port, true);
+  }
+  set_bit(model_->pop_ready_i, port, end.outcome != nullptr && end.outcome->open && !pause(end));
+}
+
+void CableNode::sample(std::uint64_t now) {
+  const bool run = model_->running_o;
+  if (!run && !ran_) {
+    // What was on offer when a new image came is offered until the node has stopped.
+    model_->push_open_valid_i = model_->pop_open_valid_i = 0;
+    model_->push_valid_i = 0;
+  }
+  for (int port = 0; port < kPorts; ++port) {
+    const auto bit = [port](auto value) { return (value >> port & 1) != 0; };
+    End& push = push_[port];
+    if (push.outcome != nullptr) {
+      if (!push.outcome->open) {
+        if (run && bit(model_->push_open_valid_i) && bit(model_->push_open_ready_o)) {
+          push.outcome->open = true;
+          push.outcome->opened_at = now;
+          taken_.push_open |= 1u << port;
+        }
+      } else if (bit(model_->push_open_ready_o)) {
+        push.outcome->closed = true;
+        push.outcome = nullptr;
+      } else if (push.offered && bit(model_->push_ready_o)) {
+        if (push.done == 0) push.outcome->first_at = now;
+        push.done += push.offer;
+        push.outcome->elements = push.done;
+        push.outcome->last_at = now;
+        push.offered = false;
+        taken_.push |= 1u << port;
+      }
+    }
+    End& pop = pop_[port];
+    if (pop.outcome == nullptr) continue;
+    if (bit(model_->complaint_valid_o)) {
+      const int at = port * kComplaintBits;
+      pop.outcome->complaints.push_back({.foreign = get(model_->complaint_o, at + 80, 1) != 0,
+                                         .src = static_cast<int>(get(model_->complaint_o, at + 64, 16)),
+                                         .expected = static_cast<std::uint32_t>(get(model_->complaint_o, at + 32, 32)),
+                                         .got = static_cast<std::uint32_t>(get(model_->complaint_o, at, 32))});
+    }
+    if (!pop.outcome->open) {
+      if (run && bit(model_->pop_open_valid_i) && bit(model_->pop_open_ready_o)) {
+        pop.outcome->open = true;
+        pop.outcome->opened_at = now;
+        taken_.pop_open |= 1u << port;
+      }
+    } else if (bit(model_->pop_open_ready_o)) {
+      pop.outcome->closed = true;
+      pop.outcome = nullptr;
+    } else if (bit(model_->pop_valid_o) && bit(model_->pop_ready_i)) {
+      const std::uint32_t count = model_->pop_count_o >> (port * kCountBits) & 63;
+      std::uint32_t words[kWordBytes / 4];
+      for (int i = 0; i < kWordBytes / 4; ++i) words[i] = model_->pop_data_o[port * (kWordBytes / 4) + i];
+      const auto* bytes = reinterpret_cast<const std::uint8_t*>(words);
+      pop.outcome->bytes.insert(pop.outcome->bytes.end(), bytes, bytes + (std::size_t{count} << pop.message.size));
+      if (pop.done == 0) pop.outcome->first_at = now;
+      pop.done += count;
+      pop.outcome->elements = pop.done;
+      pop.outcome->last_at = now;
+    }
+  }
+}
+
+void CableNode::cycle(std::uint64_t now, std::span<Cable* const> out, std::span<Cable* const> in) {
+  model_->image_valid_i = !image_.empty();
+  if (!image_.empty()) {
+    model_->image_data_i = image_.front();
+    model_->image_last_i = image_.size() == 1;
+  }
+  model_->link_valid_i = model_->link_up_i = model_->link_ready_i = 0;
+  model_->link_freed_i = 0;
+  for (int link = 0; link < kLinks; ++link) {
+    if (out[link] == nullptr) continue;
+    const Cable::Signals signals = out[link]->signals();
+    set_bit(model_->link_up_i, link, signals.up);
+    model_->link_freed_i |= signals.freed << (link * kChannels);
+    set_bit(model_->link_ready_i, link, out[link]->ready());
+    if (const CablePacket* packet = in[link]->arriving()) {
+      set_bit(model_->link_valid_i, link, true);
+      model_->link_channel_i = (model_->link_channel_i & ~(3u << (2 * link))) | packet->channel << (2 * link);
+      for (int i = 0; i < 8; ++i) model_->link_data_i[8 * link + i] = packet->words[i];
+      in[link]->take();
+    }
+  }
+  const bool run = model_->running_o;
+  if (!run && !ran_) {
+    // What was on offer when a new image came is offered until the node has stopped.
+    model_->push_open_valid_i = model_->pop_open_valid_i = 0;
+    model_->push_valid_i = 0;
+  }
+  ran_ = run;
+  for (int port = 0; port < kPorts && run; ++port) {
+    drive_push(port);
+    drive_pop(port);
+  }
+  model_->clk_i = 0;
+  model_->eval();
+
+  if (!image_.empty() && model_->image_ready_o) image_.pop_front();
+  for (int link = 0; link < kLinks; ++link) {
+    sent_[link] = false;
+    freed_[link] = model_->link_freed_o >> (link * kChannels) & ((1u << kChannels) - 1);
+    if (out[link] == nullptr) continue;
+    if ((model_->link_valid_o & model_->link_ready_i) >> link & 1) {
+      sent_[link] = true;
+      packets_[link].channel = model_->link_channel_o >> (2 * link) & 3;
+      for (int i = 0; i < 8; ++i) packets_[link].words[i] = model_->link_data_o[8 * link + i];
+      out[link]->send(packets_[link]);
+    }
+    in[link]->signal(freed_[link], model_->link_up_o >> link & 1);
+  }
+  taken_ = {};
+  if (run) sample(now);
+  model_->clk_i = 1;
+  model_->eval();
+  // What was taken at this edge is offered no longer.
+  model_->push_open_valid_i &= ~taken_.push_open;
+  model_->pop_open_valid_i &= ~taken_.pop_open;
+  model_->push_valid_i &= ~taken_.push;
+}
+
+}  // namespace unisono::sim

@@ -1,0 +1,91 @@
+// A Verilated node of rtl/smi with kernels at its ports: unisono_smi_node with 4 links, 4 ports, packets and words of
+// 32 bytes, 2 virtual channels, 32 ranks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "sim/cables/cable.hpp"
+#include "sim/cables/message.hpp"
+
+class Vunisono_smi_node;
+class VerilatedContext;
+
+namespace unisono::sim {
+
+/// A packet that no table knew.
+struct Stray {
+  int dst = 0, port = 0, src = 0, op = 0;
+};
+
+class CableNode {
+ public:
+  static constexpr int kLinks = 4;
+  static constexpr int kPorts = 4;
+  static constexpr int kVirtualChannels = 2;
+  static constexpr int kChannels = 2 * kVirtualChannels;
+  static constexpr int kWordBytes = 32;
+  static constexpr int kLinkDepth = 64;
+
+  explicit CableNode(std::uint32_t seed);
+  ~CableNode();
+
+  /// Gives the node a new image, from the next cycle on. Ends of channels are forgotten.
+  void load(std::span<const std::uint8_t> image);
+  bool running() const;
+  /// Why the image was refused: a value of unisono_smi_pkg::image_e, 0 if it was not.
+  int image_error() const;
+  std::uint32_t strays() const;
+  Stray first_stray() const;
+
+  /// Queues a message at its port; the channel is opened when those before it have been closed. The outcome is the
+  /// node's, and lives until the next load().
+  const Outcome& send(Message message);
+  const Outcome& receive(Message message);
+  /// Kernels that hold go on.
+  void release();
+
+  /// One cycle, between `out` and `in`: a cable for each link and direction, null where there is none.
+  void cycle(std::uint64_t now, std::span<Cable* const> out, std::span<Cable* const> in);
+
+  /// A packet left for the cable in the last cycle, by link; and bits of channels that were freed.
+  const CablePacket* sent(int link) const { return sent_[link] ? &packets_[link] : nullptr; }
+  std::uint32_t freed(int link) const { return freed_[link]; }
+
+ private:
+  struct End {
+    std::deque<std::pair<Message, Outcome*>> waiting;
+    Message message;
+    Outcome* outcome = nullptr;
+    std::uint32_t done = 0;  ///< elements offered and taken, or given
+    bool offered = false;    ///< a word is on offer, and stays
+    std::uint32_t offer = 0;
+    bool flush = false;
+    bool free_running = false;  ///< does not hold any more
+  };
+
+  bool pause(const End& end);
+  void drive_push(int port);
+  void drive_pop(int port);
+  void sample(std::uint64_t now);
+
+  std::unique_ptr<VerilatedContext> context_;
+  std::unique_ptr<Vunisono_smi_node> model_;
+  std::mt19937 random_;
+  std::deque<std::uint32_t> image_;
+  End push_[kPorts], pop_[kPorts];
+  struct {
+    std::uint32_t push_open = 0, pop_open = 0, push = 0;
+  } taken_;  ///< by port: handshakes of this cycle
+  std::deque<Outcome> outcomes_;
+  bool ran_ = false;  ///< in the cycle before
+  CablePacket packets_[kLinks];
+  bool sent_[kLinks] = {};
+  std::uint32_t freed_[kLinks] = {};
+};
+
+}  // namespace unisono::sim

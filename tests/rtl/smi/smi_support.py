@@ -1,0 +1,67 @@
+"""Packets and images of routes, put together without the help of what is tested."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+SEND, SYNCH, LAST = 0, 3, 7
+
+
+@dataclass
+class Packet:
+    """A packet; `payload` counts from byte 0."""
+
+    src: int
+    dst: int
+    port: int
+    op: int = SEND
+    count: int = 0
+    payload: bytes = b""
+
+    def word(self, size: int) -> int:
+        """As the modules carry it."""
+        if size == 32:
+            head = bytes([self.src, self.dst, self.port, self.count << 3 | self.op])
+        else:
+            head = struct.pack("<HHHH", self.src, self.dst, self.port, self.count << 3 | self.op)
+        body = self.payload.ljust(size - len(head), b"\0")
+        return int.from_bytes(body + head, "little")
+
+
+def packet_of(word: int, size: int) -> Packet:
+    """A packet from its word; the payload is all that a packet carries."""
+    data = word.to_bytes(size, "little")
+    if size == 32:
+        src, dst, port, last = data[28:]
+        return Packet(src, dst, port, last & 7, last >> 3, data[:28])
+    src, dst, port, last = struct.unpack("<HHHH", data[-8:])
+    return Packet(src, dst, port, last & 7, last >> 3, data[:-8])
+
+
+def image(rank: int, cks: list[list[list[int]]], ckr: list[list[int]]) -> list[int]:
+    """Words of an image: tables of CKS by link, virtual channel and rank; tables of CKR by link, two for each port."""
+    head = struct.pack("<4sBBBBHHHH", b"UROU", 1, len(cks), len(cks[0]), 0, len(cks[0][0]), rank, len(ckr[0]) // 2, 0)
+    data = head + b"".join(bytes(table) for link in cks for table in link) + b"".join(map(bytes, ckr))
+    data += bytes(-len(data) % 4)
+    data += zlib.crc32(data).to_bytes(4, "little")
+    return [int.from_bytes(data[at : at + 4], "little") for at in range(0, len(data), 4)]
+
+
+def all_on_one_link(size: int, rank: int, links: int, channels: int, ports: int) -> list[int]:
+    """An image of a node whose link 0 leads to all others, and whose endpoints are dealt as `unisono route` does."""
+    cks = [
+        [[1 if to == rank else 0 if link == 0 else 2 for to in range(size)] for _ in range(channels)]
+        for link in range(links)
+    ]
+    ckr = []
+    for link in range(links):
+        table = [0] * (2 * ports)
+        for end in range(2 * ports):
+            kind, port = divmod(end, ports)
+            at = end % links
+            code = links + end // links if at == link else 1 + at - (at > link)
+            table[2 * port + kind] = code
+        ckr.append(table)
+    return image(rank, cks, ckr)
