@@ -114,7 +114,7 @@ def main() -> int:
             print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
 
     def median(run: tuple[str, int], size: int, field: str) -> float:
-        return statistics.median(lines[size][field] for lines in rounds[run])
+        return float(statistics.median(lines[size][field] for lines in rounds[run]))
 
     print(f"y = W x, fp32, {ranks} ranks of {processor()}; L2 {level2 >> 10} KiB, L3 {level3 >> 20} MiB")
     print("       W        bytes      1 rank     unisono     openmpi  ratio  speed-up")

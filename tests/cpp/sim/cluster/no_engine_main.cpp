@@ -40,6 +40,8 @@ void Node::pass(std::uint64_t /*cycles*/) { refuse(); }
 void Node::begin(const RegisterAccess& /*access*/) { refuse(); }
 bool Node::interrupt() const { refuse(); }
 void Node::leave_streams() { refuse(); }
+void Node::start_kernel(std::uint32_t /*number*/, const device::KernelStart& /*start*/) { refuse(); }
+void Node::leave_kernels() { refuse(); }
 void Node::end_rest() { refuse(); }
 void Node::store(std::uint64_t /*address*/, std::span<const std::byte> /*bytes*/) { refuse(); }
 void Node::load(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) const { refuse(); }
