@@ -45,7 +45,7 @@ Routes read_routes(const std::filesystem::path& folder) {
         if (peer.is_null()) {
           node.peers.emplace_back();
         } else {
-          node.peers.push_back(Port{peer.at("rank"), peer.at("link")});
+          node.peers.emplace_back(Port{peer.at("rank"), peer.at("link")});
         }
       }
       for (const nlohmann::json& link : entry.at("cks")) {
