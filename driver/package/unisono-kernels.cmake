@@ -7,7 +7,7 @@
 #   NAME          the host and the libraries of kernels, for this machine's processors: NAME/NAME, NAME/PROGRAM.so
 #   NAME-routes   routing tables of the topology, proven free of deadlock: NAME/smi-routes
 #   NAME-report   prints what each program needs of hardware
-#   NAME-rtl      refused: the transport in hardware is not there yet
+#   NAME-rtl      refused: kernels are not attached to the transport in hardware yet
 #
 # Sources are checked by `unisono kernel check` before they are compiled. The host includes smi_generated_host.h, which
 # has SmiInit_PROGRAM for each program, SmiInit for that of a rank, and SmiLibrary(rank), the library to load.
@@ -95,7 +95,7 @@ function(unisono_kernels name)
   else()
     _unisono_refused(${name}-routes "unisono_kernels(${name}) has no TOPOLOGY: there is nothing to make routes for")
   endif()
-  _unisono_refused(${name}-rtl "${name}-rtl: the transport of SMI in hardware is not there yet; build ${name} to run the kernels natively")
+  _unisono_refused(${name}-rtl "${name}-rtl: kernels of SMI are not attached to the transport in hardware yet; build ${name} to run the kernels natively")
 endfunction()
 
 # smi_target(TARGET TOPOLOGY HOST KERNELS RANKS [R [MAX_RANKS [RENDEZVOUS]]]): the call of SMI's own CMakeLists.txt, with

@@ -73,7 +73,7 @@ def test_routes_and_report(project: tuple[Path, Path]) -> None:
 def test_hardware_is_refused_with_a_sentence(project: tuple[Path, Path]) -> None:
     done = cmake("--build", project[1], "--target", "chain-rtl")
     assert done.returncode != 0
-    assert "chain-rtl: the transport of SMI in hardware is not there yet" in done.stdout
+    assert "chain-rtl: kernels of SMI are not attached to the transport in hardware yet" in done.stdout
 
 
 def test_what_is_wrong_in_a_kernel_ends_the_build(project: tuple[Path, Path]) -> None:
