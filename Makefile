@@ -44,7 +44,7 @@ whole-firmware:
 
 test-rtl: packages-rtl environment-rtl package ## tests of the hardware engine: modules, firmware, engines against the interpreter
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl
-	$(STEP) -k 3 rtl-engines "engines against the interpreter" tools/ctest 0.5 release -L '^rtl$$'
+	$(STEP) -k 3 rtl-engines "engines against the interpreter" tools/ctest 0.3 release -L '^rtl$$'
 	$(STEP) -t 900 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py tests/python/platforms/test_device_streams.py tests/python/kernels/test_named.py
 	$(STEP) -t 1200 -k 18 rtl "modules" tools/rtl/test
 
