@@ -117,14 +117,19 @@ bool CableNode::pause(const End& end) {
   return end.message.pause > 0 && std::uniform_real_distribution<>(0, 1)(random_) < end.message.pause;
 }
 
+bool CableNode::End::take_next() {
+  if (outcome != nullptr || waiting.empty()) return false;
+  message = std::move(waiting.front().first);
+  outcome = waiting.front().second;
+  waiting.pop_front();
+  done = 0;
+  free_running = false;
+  return true;
+}
+
 void CableNode::drive_push(int port) {
   End& end = push_[port];
-  if (end.outcome == nullptr && !end.waiting.empty()) {
-    end.message = std::move(end.waiting.front().first);
-    end.outcome = end.waiting.front().second;
-    end.waiting.pop_front();
-    end.done = 0;
-    end.free_running = false;
+  if (end.take_next()) {
     put_open(model_->push_open_i, port, end.message);
     set_bit(model_->push_open_valid_i, port, true);
   }
@@ -149,12 +154,7 @@ void CableNode::drive_push(int port) {
 
 void CableNode::drive_pop(int port) {
   End& end = pop_[port];
-  if (end.outcome == nullptr && !end.waiting.empty()) {
-    end.message = std::move(end.waiting.front().first);
-    end.outcome = end.waiting.front().second;
-    end.waiting.pop_front();
-    end.done = 0;
-    end.free_running = false;
+  if (end.take_next()) {
     put_open(model_->pop_open_i, port, end.message);
     set_bit(model_->pop_open_valid_i, port, true);
   }

@@ -58,6 +58,8 @@ class CableNode {
 
  private:
   struct End {
+    /// The next message that waits, if there is none under way; whether there was one.
+    bool take_next();
     std::deque<std::pair<Message, Outcome*>> waiting;
     Message message;
     Outcome* outcome = nullptr;

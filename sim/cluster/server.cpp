@@ -321,14 +321,15 @@ void Server::Attached::give_stream(AnyNode& node) {
 }
 
 void Server::Attached::take_stream(AnyNode& node) {
-  constexpr std::uint64_t kNoMore = 32;  // cycles without a word; then the host gets what has come
+  // After so many cycles without a word the host gets what has come.
+  constexpr std::uint64_t kSilentCycles = 32;
   const unsigned port = stream_port();
   HostKernel* const kernel = node.host_kernel();
   payload_.resize(request_.length);
   std::size_t there = 0;
   if (kernel != nullptr) {
     there = kernel->there(port);
-    const bool enough = there >= request_.length || (there != 0 && kernel->silence(port) >= kNoMore);
+    const bool enough = there >= request_.length || (there != 0 && kernel->silence(port) >= kSilentCycles);
     if (!enough && cluster_.cycle() < due_) return;
     there = kernel->take(port, payload_);
   } else {
