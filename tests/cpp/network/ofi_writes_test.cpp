@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <csignal>
-#include <filesystem>
 #include <optional>
 #include <random>
 
@@ -519,6 +518,11 @@ void poll_until(Network& network, Ready&& ready) {
 class OfiWritesOver : public test::OfiProviders {};
 INSTANTIATE_TEST_SUITE_P(Over, OfiWritesOver, testing::Values("tcp;ofi_rxm", "shm"), test::provider_name);
 
+/// Writers that stop in the middle. Not over the provider shm: they may hold a lock of its memory, for which libfabric
+/// then waits without end (1.17; about one in twenty that are killed).
+class OfiWritersThatStop : public test::OfiProviders {};
+INSTANTIATE_TEST_SUITE_P(Over, OfiWritersThatStop, testing::Values("tcp;ofi_rxm"), test::provider_name);
+
 /// Each of two processes writes to the other one, many pieces of many lengths under way at once, messages between.
 void write_to_each_other(Network& network, std::uint32_t self, const Shared& board) {
   constexpr std::uint32_t kWrites = 120;
@@ -701,7 +705,6 @@ struct Written {
         return board->over.load();
       });
     });
-    writer = child->pid();
     network = ofi::make_network(test::ofi_settings(provider));
     table.meet(*network, 0);
     poll_until(*network, [&] { return network->trial(1) == Trial::kProven; });
@@ -714,16 +717,6 @@ struct Written {
       return ++came > 200 && board->count.load() > 6;
     });
   }
-  ~Written() {
-    // What the provider shm leaves of a process that was killed.
-    const std::string mark = std::to_string(writer) + ":";
-    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-      std::error_code ignored;
-      if (entry.path().filename().string().starts_with(mark)) std::filesystem::remove(entry.path(), ignored);
-    }
-  }
-  Written(const Written&) = delete;
-  Written& operator=(const Written&) = delete;
   void take() {
     Incoming incoming;
     while (network->peek(1, Lane::kData, incoming)) network->release(1, Lane::kData);
@@ -743,7 +736,6 @@ struct Written {
   Shared board;
   std::vector<std::byte> memory;
   std::optional<Child> child;
-  pid_t writer = -1;
   std::unique_ptr<Network> network;
 };
 
@@ -757,7 +749,7 @@ TEST_P(OfiWritesOver, AWriterThatLivesStopsWhenItIsTold) {
   EXPECT_EQ(job.child->wait(), 0);
 }
 
-TEST_P(OfiWritesOver, AWriterThatIsKilledWritesNoMoreOrIsNamed) {
+TEST_P(OfiWritersThatStop, AWriterThatIsKilledWritesNoMoreOrIsNamed) {
   Written job(GetParam());
   kill(job.child->pid(), SIGKILL);
   job.child->wait();
@@ -773,7 +765,7 @@ TEST_P(OfiWritesOver, AWriterThatIsKilledWritesNoMoreOrIsNamed) {
   }
 }
 
-TEST_P(OfiWritesOver, WhoIsKnownToBeDeadIsNotWaitedForLong) {
+TEST_P(OfiWritersThatStop, WhoIsKnownToBeDeadIsNotWaitedForLong) {
   Written job(GetParam());
   kill(job.child->pid(), SIGKILL);
   job.child->wait();
@@ -785,7 +777,7 @@ TEST_P(OfiWritesOver, WhoIsKnownToBeDeadIsNotWaitedForLong) {
   EXPECT_EQ(job.network->liveness(1), Poe::Liveness::kDead);
 }
 
-TEST_P(OfiWritesOver, AWriterThatIsStoppedIsNamedAfterASecond) {
+TEST_P(OfiWritersThatStop, AWriterThatIsStoppedIsNamedAfterASecond) {
   Written job(GetParam());
   kill(job.child->pid(), SIGSTOP);
   job.network->hide(1, job.board->reaches[0], false);
