@@ -71,6 +71,7 @@ class Dmp {
   /// Bytes that were lent to the network and are the call's again; nothing if it is still at them.
   std::optional<std::uint64_t> returned(const CallState& call, MoveState& move) const;
   void commit(CallState& call, MoveState& move, std::uint64_t bytes);
+  bool send_to_port(const CallState& call, MoveState& move);
   bool advance_empty(CallState& call, MoveState& move);
   void complete(CallState& call, MoveState& move);
 

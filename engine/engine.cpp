@@ -218,6 +218,7 @@ class NativeEngine::Impl final : public FastPath::Watch {
       if (!c.gets.empty()) any = rx.serve(c) || any;
     });
     if (streams.reading != 0) any = receive_for_kernels() || any;
+    if (!streams.to_peers.empty()) any = send_to_ports() || any;
     if (!any || ++rounds % kRoundsPerLook == 0) {
       const Clock::time_point now = blocks.poe->now();
       if (now >= next_look || now >= calls.next_deadline()) {
@@ -309,6 +310,40 @@ class NativeEngine::Impl final : public FastPath::Watch {
       any = true;
     }
     return any;
+  }
+
+  /// Sends what moves of programs have made for stream ports of peers.
+  bool send_to_ports() {
+    const std::vector<std::shared_ptr<PortMessage>> messages = std::exchange(streams.to_peers, {});
+    for (const std::shared_ptr<PortMessage>& message : messages) {
+      try {
+        CallRequest send;
+        send.communicator = message->communicator;
+        send.call.collective = Collective::kSend;
+        send.call.dtype = message->dtype;
+        send.call.root = message->peer;
+        send.call.count = message->elements.size() / bytes_of(message->dtype);
+        send.src = {message->elements.data(), message->elements.size()};
+        send.dst_port = static_cast<std::int8_t>(message->port);
+        send.timeout = message->timeout;
+        CallState& call = admitted(send);
+        if (is_transfer(call)) call.transfer = transfer_of(call);
+        set_deadline(call, send.timeout);
+        calls.submit(call);
+        calls.when_complete(call.id, [this, message, id = call.id](const CallResult& result) {
+          const std::lock_guard lock(mutex);
+          message->ended = true;
+          message->code = result.code;
+          message->text = result.message;
+          calls.forget(id);
+        });
+      } catch (const Error& error) {
+        message->ended = true;
+        message->code = error.code();
+        message->text = error.what();
+      }
+    }
+    return !messages.empty();
   }
 
   /// Goes on with a kernel at a port until `step`, under the lock, says that it has done, or `at_most` has passed.

@@ -155,6 +155,11 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const std::shared_ptr<co
   made->call = call;
   made->user = program;
   made->checked = check_program(*program, call.size, terms.capability);
+  if (made->checked->sends_to_ports && terms.hardware_peers) {
+    throw Error(ErrorCode::kUnsupported,
+                "its moves send to stream ports of peers, which devices do not do; send a message, and let a move of "
+                "the peer keep it in the port");
+  }
   made->lanes = carried && terms.copy_from != nullptr;
   if (made->lanes) {
     made->plain.lowered = lower_windowed(*program, call.size);

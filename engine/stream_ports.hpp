@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,6 +48,20 @@ class StreamQueue {
   std::uint64_t begin_ = 0, end_ = 0;
 };
 
+/// What a move of a program sends to a stream port of a peer: a message of its own, which starts when all its elements
+/// have been computed. Under the engine's lock; whoever still needs the elements holds it.
+struct PortMessage {
+  std::uint32_t communicator = 0;  ///< its number
+  std::uint32_t peer = 0;          ///< rank
+  std::uint32_t port = 0;          ///< of the peer
+  Datatype dtype = Datatype::kNone;
+  std::chrono::microseconds timeout{0};
+  std::vector<std::byte> elements;
+  bool ended = false;  ///< the elements have gone, or:
+  ErrorCode code = ErrorCode::kOk;
+  std::string text;
+};
+
 /// The ports of one engine, and who uses each. Under the engine's lock.
 class StreamPorts {
  public:
@@ -83,6 +98,9 @@ class StreamPorts {
   /// Kernels that wait for elements of a port: messages to it are looked for as long as there are any.
   std::array<std::uint32_t, kPorts> readers{};
   std::uint32_t reading = 0;  ///< the sum of these
+
+  /// What moves have made for ports of peers, and nobody has sent yet.
+  std::vector<std::shared_ptr<PortMessage>> to_peers;
 
  private:
   struct End {

@@ -41,9 +41,7 @@ class Examiner {
     const bool arrives = m.op1.kind == OperandKind::kArrival;
     const bool fetches = m.op1.kind == OperandKind::kRemoteMemory;
     const bool stores = m.remote.kind == RemoteKind::kMemory;
-    if (m.remote.kind == RemoteKind::kStream) {
-      unsupported("its result goes to a stream port of a peer; send to the port instead (stream_put)");
-    }
+    checked_.sends_to_ports = checked_.sends_to_ports || m.remote.kind == RemoteKind::kStream;
     if (m.op0.kind == OperandKind::kStream) checked_.ports_to_engine |= port_of(m.op0);
     if (m.local.kind == OperandKind::kStream) checked_.ports_to_kernel |= port_of(m.local);
     const bool two = m.op0.kind == OperandKind::kMemory && m.op1.kind == OperandKind::kMemory;

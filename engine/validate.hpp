@@ -31,6 +31,7 @@ struct CheckedProgram {
   std::array<bool, 5> reads_once{}, writes_once{};
   /// Ports that its moves name: bit n is port n.
   std::uint32_t ports_to_engine = 0, ports_to_kernel = 0;
+  bool sends_to_ports = false;  ///< results of its moves go to stream ports of peers
 };
 
 /// Examines `program` for a communicator of `size` ranks: the rules of core/program_check.hpp, its memory, and what

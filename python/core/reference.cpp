@@ -123,9 +123,31 @@ nb::bytes bytes_of_file(const ProgramFile& file) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
+constexpr std::uint64_t kMostOnSymbols = std::uint64_t{1} << 30U;
+
+/// Gives each stream port what the moves of its rank take from it.
+void give_streams(reference::Job& job) {
+  for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
+    std::array<std::uint64_t, kMaxStreamPorts> bytes{};
+    for (const Move& move : job.programs[rank].moves) {
+      if (move.op0.kind != OperandKind::kStream || move.count_indirect || move.op0.offset >= bytes.size()) continue;
+      bytes[move.op0.offset] += move.count * bytes_of(move.dtype);
+    }
+    for (std::uint32_t port = 0; port < bytes.size(); ++port) {
+      if (bytes[port] == 0) continue;
+      if (bytes[port] > kMostOnSymbols) {
+        throw Error(ErrorCode::kCapacity, "the program of rank " + std::to_string(rank) + " takes " +
+                                              std::to_string(bytes[port]) + " bytes from stream port " +
+                                              std::to_string(port) + "; at most " + std::to_string(kMostOnSymbols) +
+                                              " can be run on symbols");
+      }
+      job.streams.push_back({rank, port, std::vector<std::byte>(bytes[port], std::byte{1})});
+    }
+  }
+}
+
 /// The job that a program file describes; params, which a file does not hold, are zero.
 reference::Job job_of(ProgramFile file) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 30U;
   Datatype dtype = Datatype::kByte;
   bool typed = false;
   for (std::size_t rank = 0; rank < file.programs.size(); ++rank) {
@@ -135,10 +157,10 @@ reference::Job job_of(ProgramFile file) {
       typed = true;
     }
     for (const std::uint64_t bytes : file.region_bytes[rank]) {
-      if (bytes > kMost) {
+      if (bytes > kMostOnSymbols) {
         throw Error(ErrorCode::kCapacity, "the program of rank " + std::to_string(rank) + " runs on a region of " +
-                                              std::to_string(bytes) + " bytes; at most " + std::to_string(kMost) +
-                                              " can be run on symbols");
+                                              std::to_string(bytes) + " bytes; at most " +
+                                              std::to_string(kMostOnSymbols) + " can be run on symbols");
       }
     }
   }
@@ -146,6 +168,7 @@ reference::Job job_of(ProgramFile file) {
   job.region_bytes = std::move(file.region_bytes);
   for (std::uint32_t rank = 0; rank < job.size(); ++rank)
     job.params[rank].assign(job.bytes(rank, Region::kParams) / 8, 0);
+  give_streams(job);
   return job;
 }
 

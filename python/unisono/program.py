@@ -34,6 +34,7 @@ from ._spec import (
 from .errors import InvalidArgumentError, MalformedProgramError
 
 _WINDOW = 32  # moves of a call in flight (docs/model.md, rule 8)
+_LAST_PORT = 15  # of the stream ports (docs/streams.md)
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,27 @@ class RemoteSlice:
 
     slice: Slice
     peers: int | tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Port:
+    """Elements of a stream port of this rank, as `Builder.stream` gives them."""
+
+    number: int
+    count: int  #: elements
+    dtype: Datatype
+
+    def at(self, peer: int) -> RemotePort:
+        """The same port of `peer`, where a kernel takes the elements; no move receives them there."""
+        return RemotePort(self, index(peer))
+
+
+@dataclass(frozen=True)
+class RemotePort:
+    """Elements that go to a stream port of a peer."""
+
+    slice: Port
+    peer: int
 
 
 @dataclass(frozen=True)
@@ -97,12 +119,14 @@ class Report:
         return self.text
 
 
-_READ = (Slice | Message | RemoteSlice, "p.src(...) and its like, p.arrival(...), or a slice .at(peers)")
 _SLOTS = {
-    "take": _READ,
-    "combine": _READ,
-    "keep": (Slice, "p.dst(...) and its like: memory of this rank"),
-    "send": (Message | RemoteSlice, "p.message(...), or a slice .at(peers)"),
+    "take": (
+        Slice | Port | Message | RemoteSlice,
+        "p.src(...) and its like, p.stream(...), p.arrival(...), or a slice .at(peers)",
+    ),
+    "combine": (Slice | Message | RemoteSlice, "p.src(...) and its like, p.arrival(...), or a slice .at(peers)"),
+    "keep": (Slice | Port, "p.dst(...) and its like, or p.stream(...): memory or a port of this rank"),
+    "send": (Message | RemoteSlice | RemotePort, "p.message(...), a slice .at(peers), or p.stream(...).at(peer)"),
 }
 
 
@@ -141,6 +165,13 @@ class Builder:
         """`count` elements of the memory exposed by `Communicator.window`."""
         return self._slice(Region.WINDOW, offset, count, dtype)
 
+    def stream(self, port: int, count: int, dtype: str | Datatype | None = None) -> Port:
+        """The next `count` elements of stream port `port`: those that a kernel gives, or, of a result, takes."""
+        kind = self.dtype if dtype is None else _datatype(dtype)
+        if not 0 <= index(port) <= _LAST_PORT or index(count) < 0:
+            self._refuse(f"stream({port}, {count}) was given; ports are 0 to {_LAST_PORT}, and counts 0 and more")
+        return Port(index(port), index(count), kind)
+
     def arrival(self, peers: int | Sequence[int], tag: int = 0, *, any_order: bool = False) -> Message:
         """The next message of `peers`, as it arrives. Of several peers, `func` combines one message of each, in the
         order given, or in any order. The n-th message of a rank meets the n-th arrival from it; tags must agree.
@@ -155,13 +186,13 @@ class Builder:
 
     def move(
         self,
-        take: Slice | Message | RemoteSlice | None = None,
+        take: Slice | Port | Message | RemoteSlice | None = None,
         combine: Slice | Message | RemoteSlice | None = None,
         *,
         func: str | Func | None = None,
         swap: bool = False,
-        keep: Slice | None = None,
-        send: Message | RemoteSlice | None = None,
+        keep: Slice | Port | None = None,
+        send: Message | RemoteSlice | RemotePort | None = None,
         after: Step | Sequence[Step] = (),
         follow: Step | Sequence[Step] = (),
         count: int | None = None,
@@ -172,8 +203,9 @@ class Builder:
         """Writes a move: `take`, or func(take, combine), into local memory (`keep`), to peers (`send`), or both.
 
         take, combine: memory, an arrival (`arrival`), or memory of peers (`Slice.at`); at most one of them is not
-        local memory. send: a message (`message`), or memory of peers, at the offset that is read if both are memory of
-        peers. func: "sum", "prod", "min" or "max", by default "sum" where two values meet; `swap` exchanges
+        local memory. `take` and `keep` may be a stream port (`stream`). send: a message (`message`), memory of peers,
+        at the offset that is read if both are memory of peers, or a stream port of a peer (`Port.at`), where a kernel
+        takes what comes. func: "sum", "prod", "min" or "max", by default "sum" where two values meet; `swap` exchanges
         its operands. after: moves that must have completed. follow: up to two moves behind whose local results this
         one runs element by element. count and dtype follow from the slices; needed if there are none (an arrival
         sent on). signal: a message although the count is 0. Raises `MalformedProgramError`, naming rank and move.
@@ -191,9 +223,9 @@ class Builder:
         if isinstance(first, Message | RemoteSlice):
             self._refuse("take and combine are both from peers; at most one may be")
         slices = [
-            slot.slice if isinstance(slot, RemoteSlice) else slot
+            slot.slice if isinstance(slot, RemoteSlice | RemotePort) else slot
             for slot in (first, second, keep, send)
-            if isinstance(slot, Slice | RemoteSlice)
+            if isinstance(slot, Slice | Port | RemoteSlice | RemotePort)
         ]
         elements = self._agreed("count", [s.count for s in slices], count, 0)
         kind = None if dtype is None else _datatype(dtype)
@@ -245,6 +277,8 @@ class Builder:
         if isinstance(send, Message):
             peer, mode = self._peer(send)
             move = replace(move, remote=Remote(RemoteKind.MESSAGE, peer=peer, mode=mode, tag=send.tag))
+        elif isinstance(send, RemotePort):
+            move = replace(move, remote=Remote(RemoteKind.STREAM, peer=send.peer, port=send.slice.number))
         elif send is not None:
             if isinstance(second, RemoteSlice) and second.slice.offset != send.slice.offset:
                 self._refuse(
@@ -502,7 +536,9 @@ def _peers(given: int | Sequence[int]) -> int | tuple[int, ...]:
     return tuple(index(peer) for peer in given) if isinstance(given, Sequence) else index(given)
 
 
-def _operand(slot: Slice | None) -> Operand:
+def _operand(slot: Slice | Port | None) -> Operand:
     if slot is None:
         return Operand()
+    if isinstance(slot, Port):
+        return Operand(OperandKind.STREAM, offset=slot.number)
     return Operand(OperandKind.MEMORY, region=slot.region, offset=slot.offset)

@@ -346,7 +346,6 @@ TEST(Arguments, MalformedProgramsAreRefused) {
          remote(p, RemoteKind::kMemory, 1, PeerMode::kRank);
          p.moves[1].remote_address.result_region = Region::kParams;
        }},
-      {ErrorCode::kUnsupported, "stream", [&](Program& p) { remote(p, RemoteKind::kStream, 1, PeerMode::kRank); }},
       {ErrorCode::kMalformedProgram, "cast", [](Program& p) { p.moves[1].local.cast = Cast::kWire; }},
       {ErrorCode::kBufferTooSmall, "dst has 64 bytes", [](Program& p) { p.moves[1].local.offset = 52; }},
   };

@@ -61,6 +61,12 @@ REFUSED = """    if simulated:  # before anything is sent, so the communicator g
         raise SystemExit("it was carried out")
     except unisono.UnsupportedError as error:
         assert "receive into the port" in str(error), error
+    to_the_right = unisono.Program.build(size, lambda p: p.move(p.src(0, 8), send=p.stream(0, 8).at(right)))
+    try:
+        world.run_program(to_the_right, mine[rank], None)
+        raise SystemExit("it was carried out")
+    except unisono.UnsupportedError as error:
+        assert "send a message, and let a move of the peer keep it in the port" in str(error), error
     try:
         world.copy(Stream(0, 10, "f4"), np.zeros(10, "f4"), timeout=0.001)
         raise SystemExit("it has ended")
