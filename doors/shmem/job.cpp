@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <string_view>
 
 #include "doors/shmem/failure.hpp"
 #include "doors/shmem/statics.hpp"
@@ -18,6 +19,8 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 constexpr const char* kInit = "shmem_init";
 constexpr const char* kFinalize = "shmem_finalize";
+/// In the sentence with which all calls end then; the status follows.
+constexpr std::string_view kByGlobalExit = " has ended the job by shmem_global_exit(";
 
 std::mutex of_the_job;  // of beginning and end
 
@@ -306,7 +309,7 @@ void Job::exit(int status) {
   }
   if (remote_ != nullptr) remote_->exit(static_cast<int>(code));
   const std::string why =
-      "PE " + std::to_string(reach.rank) + " has ended the job by shmem_global_exit(" + std::to_string(status) + ")";
+      "PE " + std::to_string(reach.rank) + std::string(kByGlobalExit) + std::to_string(status) + ")";
   unisono_abort(context_, why.c_str());
   std::fflush(nullptr);
   std::_Exit(static_cast<int>(code));
@@ -319,6 +322,11 @@ void Job::die(const std::string& sentence) {
       std::fflush(nullptr);
       std::_Exit(static_cast<int>(word & (kExits - 1)));
     }
+  }
+  // A call that waited may hear that the job has ended before this PE is told the status (PEs of other hosts).
+  if (const std::size_t at = sentence.find(kByGlobalExit); at != std::string::npos) {
+    std::fflush(nullptr);
+    std::_Exit(static_cast<int>(std::strtoul(sentence.c_str() + at + kByGlobalExit.size(), nullptr, 10) & 0xffU));
   }
   std::fflush(nullptr);
   const std::string who = reach.rank < 0 ? "" : " (PE " + std::to_string(reach.rank) + ")";
