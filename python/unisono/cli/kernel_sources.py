@@ -161,7 +161,7 @@ def execute_generate(arguments: argparse.Namespace) -> int:
     files: dict[str, bytes] = {}
     try:
         for each in described:
-            files[f"{each.name}.json"] = _json(program.metadata(each, shape))
+            files[f"{each.name}.json"] = _json(program.metadata(each, shape, beyond=True))
             files[f"{each.name}.endpoints.json"] = _json(program.configuration(each, shape))
     except KernelError as error:
         raise InvalidArgumentError(str(error)) from error

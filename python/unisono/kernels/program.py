@@ -135,23 +135,25 @@ def _alone(endpoints: Sequence[Endpoint]) -> None:
             )
 
 
-def metadata(program: Program, shape: Shape) -> dict[str, Any]:
+def metadata(program: Program, shape: Shape, beyond: bool = False) -> dict[str, Any]:
     """A program as SMI's generator describes it, with the same keys.
 
-    Raises KernelError for kinds of channels and functions that SMI has not. Types that it has not go by their names
-    here, which its generator refuses and `unisono route` takes.
+    Types that SMI has not go by their names here, which its generator refuses and `unisono route` takes; so do kinds
+    of channels and functions if `beyond`. Else they raise KernelError.
     """
     operations = []
     for endpoint in program.endpoints:
-        if endpoint.kind not in _SMI_KINDS or (endpoint.op is not None and endpoint.op not in _SMI_OPS):
+        if not beyond and (
+            endpoint.kind not in _SMI_KINDS or (endpoint.op is not None and endpoint.op not in _SMI_OPS)
+        ):
             raise KernelError(
                 f"{endpoint.place}: SMI's description of programs has no {endpoint.kind} of {_what(endpoint)}"
             )
         type_text = _SMI_TYPES.get(endpoint.type, endpoint.type.name.lower()) if endpoint.type is not None else "int"
-        arguments = {"op_type": _SMI_OPS[endpoint.op]} if endpoint.op is not None else {}
+        arguments = {"op_type": _SMI_OPS.get(endpoint.op, endpoint.op.name.lower())} if endpoint.op is not None else {}
         operations.append(
             {
-                "type": _SMI_KINDS[endpoint.kind],
+                "type": _SMI_KINDS.get(endpoint.kind, endpoint.kind),
                 "port": endpoint.port,
                 "data_type": type_text,
                 "buffer_size": _packets(endpoint),

@@ -22,6 +22,8 @@ _USES = {
     "reduce": WAYS,
     "scatter": WAYS,
     "gather": WAYS,
+    # What SMI has not (`unisono kernel generate`).
+    **dict.fromkeys(("allreduce", "allgather", "alltoall", "barrier"), WAYS),
 }
 
 

@@ -95,6 +95,31 @@ def test_what_cannot_be_described_is_told_by_line(tmp_path: Path, body: str, sen
     assert sentence in done.stderr
 
 
+def test_what_smi_has_not_is_generated_and_routed(tmp_path: Path) -> None:
+    source = tmp_path / "more.cl"
+    source.write_text(
+        """#include <smi.h>
+__kernel void f(int n, SMI_Comm comm) {
+  SMI_Channel a = SMI_Open_allgather_channel(n, SMI_INT, 0, comm);
+  SMI_Channel b = SMI_Open_allreduce_channel(n, SMI_FLOAT, SMI_MAX, 1, comm);
+  SMI_Channel c = SMI_Open_alltoall_channel(n, SMI_DOUBLE, 2, comm);
+}
+"""
+    )
+    folder = tmp_path / "made"
+    done = unisono("kernel", "generate", source, "-o", folder)
+    assert done.returncode == 0, done.stderr
+    operations = json.loads((folder / "more.json").read_text())["operations"]
+    assert [(each["type"], each["port"], each["args"]) for each in operations] == [
+        ("allgather", 0, {}), ("allreduce", 1, {"op_type": "max"}), ("alltoall", 2, {}),
+    ]  # fmt: skip
+    (tmp_path / "t.json").write_text(
+        json.dumps({"fpgas": {"n:b0": "more", "n:b1": "more"}, "connections": {"n:b0:ch0": "n:b1:ch0"}})
+    )
+    done = unisono("route", tmp_path / "t.json", "--program", folder / "more.json", "-o", tmp_path / "tables")
+    assert done.returncode == 0, done.stderr
+
+
 def test_hosts_know_which_rank_runs_which_program(tmp_path: Path) -> None:
     """Three ranks of two programs."""
     for name, verb in (("first", "send"), ("second", "receive")):

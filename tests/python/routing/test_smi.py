@@ -245,7 +245,10 @@ def test_descriptions_of_programs_that_are_none(tmp_path: Path) -> None:
     path.write_text(smi_torus())
     refused('P describes no program: it has no list of "operations"')
     program_file(path, [("shove", 0)])
-    refused("P: 'shove' is no operation; there are push, pop, broadcast, reduce, scatter, gather")
+    refused(
+        "P: 'shove' is no operation; there are push, pop, broadcast, reduce, scatter, gather, allreduce, allgather, "
+        "alltoall, barrier"
+    )
     program_file(path, [("push", 128)])
     refused("P: 128 is no port of a push; ports are 0 to 127")
     program_file(path, [("push", 3), ("gather", 3)])
