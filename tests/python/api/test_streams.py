@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -316,14 +317,22 @@ def test_a_kernel_that_nobody_serves_ends_by_its_deadline() -> None:
     ThreadJob(1, timeout=0.3).run(member)
 
 
+#: Bytes that a kernel gives or takes at once: parts of elements, and more than a port holds, which calls take from the
+#: kernel's own memory, or put there.
+CUTS = st.lists(st.integers(1, 100) | st.integers(4000, 70000), min_size=1, max_size=8)
+
+
 @settings(max_examples=15, deadline=None)
 @given(
-    pieces=st.lists(st.integers(1, 900), min_size=1, max_size=8),
-    calls=st.lists(st.integers(0, 700), min_size=1, max_size=6),
+    pieces=CUTS,
+    takes=CUTS,
+    calls=st.lists(st.integers(0, 700) | st.integers(2000, 12000), min_size=1, max_size=6),
     streams=st.booleans(),
 )
-def test_bytes_go_through_in_order_however_they_are_cut(pieces: list[int], calls: list[int], streams: bool) -> None:
-    """Whatever a kernel gives at once, and however long the calls are: what comes out is what went in."""
+def test_bytes_go_through_in_order_however_they_are_cut(
+    pieces: list[int], takes: list[int], calls: list[int], streams: bool
+) -> None:
+    """Whatever a kernel gives and takes at once, and however long the calls are: what comes out is what went in."""
 
     def member(world: Communicator) -> None:
         comm = world.dup(streams=True) if streams else world
@@ -336,16 +345,16 @@ def test_bytes_go_through_in_order_however_they_are_cut(pieces: list[int], calls
             requests.append(comm.recv_async(Stream(1, count, "i8"), peer))
         result = np.empty(n, "i8")
 
-        def give() -> None:
+        def cut(all_bytes: np.ndarray, lengths: list[int], move: Callable[[np.ndarray], object]) -> None:
             at = step = 0
-            while at < n:
-                piece = pieces[step % len(pieces)]
-                comm.stream(0).write(own[at : at + piece])
+            while at < all_bytes.size:
+                piece = lengths[step % len(lengths)]
+                move(all_bytes[at : at + piece])
                 at, step = at + piece, step + 1
 
-        giver = threading.Thread(target=give)
+        giver = threading.Thread(target=cut, args=(own.view("u1"), pieces, comm.stream(0).write))
         giver.start()
-        comm.stream(1).read(result)
+        cut(result.view("u1"), takes, comm.stream(1).read)
         giver.join()
         for request in requests:
             request.wait()
