@@ -307,6 +307,7 @@ class Admission {
       if ((checked.ports_to_engine >> number & 1U) != 0) state_.streams->use(StreamSide::kToEngine, number);
       if ((checked.ports_to_kernel >> number & 1U) != 0) state_.streams->use(StreamSide::kToKernel, number);
     }
+    if (checked.sends_to_ports) state_.streams->to_ports.resize(kWindow);
   }
 
   /// Decides whether moves go to the ports themselves. They cannot where others are to reach the region, as over lanes,
@@ -478,7 +479,7 @@ class Admission {
   void bind() {
     const CheckedProgram& checked = *state_.program;
     const Program& program = checked.program;
-    if ((checked.ports_to_engine | checked.ports_to_kernel) != 0) name_ports(checked);
+    if ((checked.ports_to_engine | checked.ports_to_kernel) != 0 || checked.sends_to_ports) name_ports(checked);
     for (const Region region : {Region::kSrc, Region::kDst}) {
       const std::uint64_t bytes = checked.extents[static_cast<std::size_t>(region)];
       const Binding& bound = state_.regions[static_cast<std::size_t>(region)];

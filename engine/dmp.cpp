@@ -37,6 +37,11 @@ const Move& move_of(CallState& call, std::uint32_t n) {
   return call.stream->next();
 }
 
+/// The message of a move whose result goes to a stream port of a peer.
+std::shared_ptr<PortMessage>& to_port_of(const CallState& call, const MoveState& state) {
+  return call.streams->to_ports[state.index % kWindow];
+}
+
 }  // namespace
 
 bool Dmp::exists(const CallState& call, const MoveState& move) {
@@ -94,7 +99,6 @@ void Dmp::enter(CallState& call) {
   state.in = state.out = {};
   state.ports.clear();
   state.parts.clear();
-  state.to_port.reset();
   if (m.kind != MoveKind::kMove) return;
   // What no move can change is looked up now, so that messages known not to exist take no turn.
   const bool known = !call.program->writes_params;
@@ -200,8 +204,9 @@ bool Dmp::try_start(CallState& call, MoveState& state) {
   for (Port& port : state.ports) port.total = state.bytes;
   state.state = MoveState::State::kStarted;
   if (m.remote.kind == RemoteKind::kStream && state.bytes != 0) {
-    state.to_port = std::make_shared<PortMessage>();
-    state.to_port->elements.resize(state.bytes);
+    const auto message = std::make_shared<PortMessage>();
+    message->elements.resize(state.bytes);
+    to_port_of(call, state) = message;
   }
   if (m.remote.kind == RemoteKind::kMemory && state.bytes != 0) {
     if ((call.window_offset + m.remote_address.offset + state.bytes) >> 48U != 0) {
@@ -300,7 +305,7 @@ void Dmp::compute(const CallState& call, MoveState& state, std::uint64_t bytes) 
   if (state.in.queue != nullptr) (state.in_second ? b : a) = state.in.queue->front();
   if (state.out.queue != nullptr) local = state.out.queue->back(bytes);
   std::byte* put = m.remote.kind == RemoteKind::kMemory ? put_space_ : nullptr;
-  if (state.to_port != nullptr) put = state.to_port->elements.data() + state.done;
+  if (m.remote.kind == RemoteKind::kStream) put = to_port_of(call, state)->elements.data() + state.done;
   std::byte* first = local != nullptr ? local : !state.parts.empty() ? state.parts.front().reserved : put;
 
   const std::byte* result = first;
@@ -554,7 +559,7 @@ bool Dmp::advance(CallState& call, MoveState& state) {
     }
     pass(bytes);
   }
-  if (state.to_port != nullptr) any = send_to_port(call, state) || any;
+  if (m.remote.kind == RemoteKind::kStream) any = send_to_port(call, state) || any;
   if (!state.put_pending) complete(call, state);
   return any;
 }
@@ -562,14 +567,14 @@ bool Dmp::advance(CallState& call, MoveState& state) {
 /// The result of a move is there, and goes to a port of a peer. The engine sends it as a message of its own, for no
 /// move of the peer takes it. Throws Error if that could not be sent.
 bool Dmp::send_to_port(const CallState& call, MoveState& state) {
-  PortMessage& message = *state.to_port;
+  PortMessage& message = *to_port_of(call, state);
   if (!state.put_pending) {
     message.communicator = call.communicator->number;
     message.peer = state.move->remote.peer;
     message.port = state.move->remote.port;
     message.dtype = state.move->dtype;
     message.timeout = call.timeout;
-    blocks_.streams->to_peers.push_back(state.to_port);
+    blocks_.streams->to_peers.push_back(to_port_of(call, state));
     state.put_pending = true;
     return true;
   }
@@ -579,7 +584,6 @@ bool Dmp::send_to_port(const CallState& call, MoveState& state) {
                                   std::to_string(message.peer) + ": " + message.text);
   }
   state.put_pending = false;
-  state.to_port.reset();
   return true;
 }
 
@@ -711,7 +715,7 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
         report(part.peer, move + " waits for rank " + std::to_string(part.peer) + " to take what was sent to it");
       }
     }
-    if (state.put_pending && state.to_port != nullptr) {
+    if (state.put_pending && state.move->remote.kind == RemoteKind::kStream) {
       report(state.move->remote.peer, move + " waits for rank " + std::to_string(state.move->remote.peer) +
                                           " to take what was sent to its stream port " +
                                           std::to_string(state.move->remote.port));

@@ -159,8 +159,7 @@ struct MoveState {
   StreamAccess in, out;    ///< an operand, and the local result
   bool in_second = false;  ///< `in` is op1
   std::vector<Port> ports;
-  std::vector<Part> parts;               ///< messages
-  std::shared_ptr<PortMessage> to_port;  ///< its result goes to a stream port of a peer
+  std::vector<Part> parts;  ///< messages
 
   bool streams() const { return in.queue != nullptr || out.queue != nullptr; }
 };

@@ -184,8 +184,10 @@ struct CallStreams {
   bool gives = false;                            ///< the call is done, and its staged results go to ports
   std::array<std::vector<std::byte>, 2> memory;  ///< of src and dst, if staged
   std::vector<Use> uses;                         ///< every queue that the call uses
-  std::uint64_t moved = 0;                       ///< bytes so far; the deadline counts from the last
-  std::uint64_t moved_before = 0;                ///< when the deadline was last looked at
+  /// Of a program that sends to ports of peers: by move, modulo the window. Else empty.
+  std::vector<std::shared_ptr<PortMessage>> to_ports;
+  std::uint64_t moved = 0;         ///< bytes so far; the deadline counts from the last
+  std::uint64_t moved_before = 0;  ///< when the deadline was last looked at
 
   Use& use(StreamSide side, std::uint32_t port);
   /// What a region is bound to on a side, if moves go to the port themselves; or null.
