@@ -280,7 +280,7 @@ struct KernelCalls {
   static const char* last_error() { return CurrentRun::get()->error.c_str(); }
   static const char* result_name(unisono_result result) {
     const auto code = static_cast<ErrorCode>(result);
-    return name_of(code)[0] != '?' ? name_of(code) : "unknown";
+    return name_of(code);
   }
   static int running() { return 1; }
 

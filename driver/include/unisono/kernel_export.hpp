@@ -10,14 +10,17 @@
 // `unisono kernel build` makes a library of such kernels; `ctx.kernel("axpy")(2.0, x, y, comm)` runs one. The host
 // gives numbers (any type of number that has a datatype, and bool), memory (`T*`, or std::span<T>, which knows its
 // length; const: it is read only) and communicators (Comm). The rest is bound: CommandStream& and StatusStream&,
-// ToCclo<port> and FromCclo<port>. A kernel that throws has failed, with that error.
+// ToCclo<port> and FromCclo<port>. A kernel returns nothing, or an int: 0, or the code of an error with which it has
+// failed, such as that of Command::finalize. One that throws has failed, too, with that error; hardware cannot.
 #ifndef UNISONO_KERNEL_EXPORT_HPP
 #define UNISONO_KERNEL_EXPORT_HPP
 
 #include <cstdio>
 #include <exception>
 #include <span>
+#include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "unisono/kernel.hpp"
@@ -143,7 +146,7 @@ inline std::vector<unisono_kernel_entry>& entries() {
   return all;
 }
 
-template <auto Function, class... Arguments>
+template <auto Function, class Result, class... Arguments>
 unisono_result run(const unisono_kernel_run* given) {
   const auto fail = [given](unisono_result code, const char* sentence) {
     std::snprintf(given->sentence, given->sentence_bytes, "%s", sentence);
@@ -154,8 +157,19 @@ unisono_result run(const unisono_kernel_run* given) {
     Run state{*given};
     state.commands.communicators.assign(given->communicators, given->communicators + given->communicators_count);
     std::tuple<Arguments...> arguments{Argument<Arguments>::of(state)...};  // in order, as braces have it
-    std::apply([](auto&&... each) { Function(static_cast<Arguments>(each)...); }, arguments);
-    return 0;
+    const auto call = [](auto&&... each) { return Function(static_cast<Arguments>(each)...); };
+    if constexpr (std::is_void_v<Result>) {
+      std::apply(call, arguments);
+      return 0;
+    } else {
+      const auto code = static_cast<unisono_result>(std::apply(call, arguments));
+      if (code == 0) return 0;
+      const std::string name = unisono_result_name(code);
+      const bool known = name[0] != '?';
+      const std::string sentence =
+          "it returned " + std::to_string(code) + (known ? ": " + name : ", which is no error's code");
+      return fail(known ? code : kInternal, sentence.c_str());
+    }
   } catch (const Error& error) {
     return fail(error.code(), error.what());
   } catch (const std::exception& error) {
@@ -167,8 +181,10 @@ unisono_result run(const unisono_kernel_run* given) {
 
 template <class Type>
 struct Signature;
-template <class... Arguments>
-struct Signature<void(Arguments...)> {
+template <class Result, class... Arguments>
+struct Signature<Result(Arguments...)> {
+  static_assert(std::is_void_v<Result> || std::is_same_v<Result, int>,
+                "a kernel returns nothing, or an int: 0, or the code of its error");
   template <auto Function>
   static void add(const char* name) {
     static const std::vector<unisono_kernel_parameter> parameters = [] {
@@ -180,7 +196,7 @@ struct Signature<void(Arguments...)> {
     }();
     entries().push_back({name, parameters.data(), static_cast<std::uint32_t>(parameters.size()),
                          (0U | ... | kGives<Arguments>), (0U | ... | kTakes<Arguments>), 0,
-                         &run<Function, Arguments...>});
+                         &run<Function, Result, Arguments...>});
   }
 };
 

@@ -26,8 +26,8 @@ void send_words(const float* values, std::int32_t words, std::uint32_t to, Comm 
 const Export<send_words> kSendWords{"send_words"};
 
 /// Words that another rank has sent, with 1 added to each element.
-void recv_words(float* values, std::int32_t words, std::uint32_t from, Comm comm, CommandStream& commands,
-                StatusStream& status, ToCclo<0> to_cclo, FromCclo<0> from_cclo) {
+int recv_words(float* values, std::int32_t words, std::uint32_t from, Comm comm, CommandStream& commands,
+               StatusStream& status, ToCclo<0> to_cclo, FromCclo<0> from_cclo) {
   cclo_hls::Command cclo(commands, status, comm);
   cclo_hls::Data data(to_cclo, from_cclo);
   cclo.recv(UNISONO_FP32, 16 * static_cast<std::size_t>(words), from);
@@ -35,7 +35,7 @@ void recv_words(float* values, std::int32_t words, std::uint32_t from, Comm comm
     const cclo_hls::Word word = data.pull();
     for (unsigned lane = 0; lane < 16; ++lane) values[16 * i + static_cast<int>(lane)] = word.get<float>(lane) + 1;
   }
-  cclo.finalize();
+  return cclo.finalize();
 }
 const Export<recv_words> kRecvWords{"recv_words"};
 
@@ -81,3 +81,7 @@ void fails(std::uint8_t number) {
   if (number != 7) throw unisono::Error(4, "it was given " + std::to_string(number) + ", and needs 7");
 }
 const Export<fails> kFails{"fails"};
+
+/// As hardware can: the code of an error, and no exception.
+int returns(std::int32_t code) { return code; }
+const Export<returns> kReturns{"returns"};

@@ -394,3 +394,28 @@ def test_without_libclang_the_source_is_read_as_text(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout == f"{source}:2: memory of the heap; hardware has no place for it\n"
     assert "libclang is not installed" in done.stderr
+
+
+NAMED = """#include <unisono/kernel.hpp>
+#include <unisono/kernel_export.hpp>
+#include <vector>
+using namespace unisono::kernel;
+int twice(int n) { return n < 2 ? n : twice(n - 1); }  // <-
+int scaled(float alpha, std::span<const float> x, std::uint32_t to, Comm comm, CommandStream& commands,
+           StatusStream& status, ToCclo<0> to_cclo, FromCclo<0> from_cclo) {
+  cclo_hls::Command cclo(commands, status, comm);
+  cclo_hls::Data data(to_cclo, from_cclo);
+  std::vector<float> words(x.size());  // <-
+  cclo.send(UNISONO_FP32, x.size(), to);
+  for (float value : x) data.push(&value, sizeof value);
+  if (twice(3) == 7) throw unisono::Error(1, "odd");  // <-
+  return cclo.finalize();
+}
+const Export<scaled> kScaled{"scaled"};
+"""
+
+
+def test_kernels_that_hosts_call_by_name(tmp_path: Path) -> None:
+    assert sorted(line for line, _ in found(tmp_path, NAMED, "k.cpp")) == marked(NAMED)
+    right = "\n".join(line for line in NAMED.splitlines() if "<-" not in line)
+    assert found(tmp_path, right, "right.cpp") == []
