@@ -231,7 +231,14 @@ void unisono_kernel_yield(int polls) {
 }
 
 void unisono_kernel_tick(uint64_t cycles) {
-  if (cycles != 0) unisono_kernel_yield(0);
+  if (cycles == 0) return;
+  if (Kernel* const kernel = Rank::current_kernel(); kernel != nullptr) kernel->ticks += cycles;
+  unisono_kernel_yield(0);
+}
+
+uint64_t unisono_kernel_cycle(void) {
+  const Kernel* const kernel = Rank::current_kernel();
+  return kernel != nullptr ? kernel->ticks : 0;
 }
 
 void unisono_kernel_queue_wait(unisono_kernel_queue* queue, int writes) {

@@ -1,6 +1,7 @@
 // A kernel: a function that runs beside others, and what became of it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct Kernel {
   ErrorCode code = ErrorCode::kOk;
   std::string failure;
   std::vector<Task*> waiters;
+  std::uint64_t ticks = 0;  ///< cycles that it has let pass
 };
 
 }  // namespace unisono::kernels

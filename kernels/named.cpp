@@ -75,6 +75,7 @@ const unisono_kernel_services kServices{
     unisono_kernel_running,
     unisono_kernel_yield,
     unisono_kernel_tick,
+    unisono_kernel_cycle,
 };
 
 struct Loaded {

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace layer {
@@ -42,7 +43,8 @@ struct Part {
     }
     y.setConstant(-1);
   }
-  void multiply() { partial.noalias() = weights * x; }
+  // Not inlined, as `sum` is not: callgrind counts by function (offload.py).
+  [[gnu::noinline]] void multiply() { partial.noalias() = weights * x; }
   /// Whether y is the whole layer's.
   bool right(std::int64_t inputs) const {
     for (std::int64_t row = 0; row < y.size(); ++row) {
@@ -58,7 +60,14 @@ struct Part {
   Eigen::VectorXf x, partial, y;
 };
 
-/// Runs the layers that the arguments name, `OUTPUTSxINPUTS` each, and prints a JSON line for each on rank 0: medians
+/// The sum of all ranks' partial products, on rank 0.
+template <class Carrier>
+[[gnu::noinline]] void sum(Carrier& carrier, Part& part) {
+  carrier.reduce(part.partial, part.y);
+}
+
+/// Runs the layers that the arguments name, `OUTPUTSxINPUTS` or `OUTPUTSxINPUTSxREPETITIONS` each (a count
+/// is for callgrind, not for times), and prints a JSON line for each on rank 0: medians
 /// in microseconds. Timed are rank 0's product and the sum behind it, which ends when it has the result; all ranks
 /// begin together. Of a Carrier: `rank()`, `ranks()`, `barrier()`, `reduce(partial, y)` to rank 0. Returns main's
 /// status.
@@ -69,19 +78,24 @@ int run(const char* system, Carrier& carrier, int count, char** arguments) {
     char* rest = nullptr;
     const std::int64_t outputs = std::strtoll(arguments[i], &rest, 10);
     const std::int64_t inputs = *rest == 'x' ? std::strtoll(rest + 1, &rest, 10) : 0;
-    if (outputs < 1 || inputs < carrier.ranks() || *rest != '\0') {
-      std::fprintf(stderr, "%s is no layer: OUTPUTSxINPUTS, with an input for each rank at least\n", arguments[i]);
+    const std::int64_t asked = *rest == 'x' ? std::strtoll(rest + 1, &rest, 10) : 0;
+    if (outputs < 1 || inputs < carrier.ranks() || asked < 0 || *rest != '\0') {
+      std::fprintf(stderr, "%s is no layer: OUTPUTSxINPUTS[xREPETITIONS], with an input for each rank at least\n",
+                   arguments[i]);
       return 2;
     }
     Part part(outputs, inputs, carrier.rank(), carrier.ranks());
-    const std::int64_t repetitions = std::clamp<std::int64_t>(400'000'000 / (outputs * inputs), 20, 2000);
+    const std::int64_t repetitions =
+        asked != 0 ? asked : std::clamp<std::int64_t>(400'000'000 / (outputs * inputs), 20, 2000);
     std::vector<double> product, total;
     for (std::int64_t repetition = -repetitions / 10; repetition < repetitions; ++repetition) {
       carrier.barrier();
       const auto begin = Clock::now();
       part.multiply();
       const auto multiplied = Clock::now();
-      carrier.reduce(part.partial, part.y);
+      // Counted, not timed: the others have come when rank 0 begins to sum, which then spends nothing on waiting.
+      if (asked != 0 && carrier.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      sum(carrier, part);
       const auto end = Clock::now();
       if (repetition < 0) continue;  // caches and connections warm up
       product.push_back(std::chrono::duration<double, std::micro>(multiplied - begin).count());

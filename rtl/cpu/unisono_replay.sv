@@ -139,6 +139,7 @@ module unisono_replay
   localparam int unsigned Life = CommunicatorCrowded + 1;
 
   typedef logic [EntryWidth-1:0] entry_t;
+  typedef logic [7:0] mark_t;
   typedef logic [$clog2(MostMoves+1)-1:0] moves_t;
   typedef logic [RestWidth-1:0] rest_t;
   typedef logic [ListWidth:0] lists_t;
@@ -215,6 +216,7 @@ module unisono_replay
   key_t key_in;
   logic [15:0] mixed;
   entry_t home, hashed;
+  mark_t mark_in, mark_q;
   assign key_in = '{count: descriptor_quad_i[3], root: descriptor_quad_i[1][63:32],
                     communicator: descriptor_quad_i[1][31:0], flags: descriptor_quad_i[0][32+:DescriptorFlags],
                     head: descriptor_quad_i[0][31:0], state: '0};
@@ -236,10 +238,23 @@ module unisono_replay
   logic [EntryWidth-1:0] from_last;
   assign is_program = key_q.head[7:0] == CollectiveProgram;
   assign program_slot = key_q.count[32+:ProgramWidth];
-  assign from_last = ~hashed;
+
+  // A call has two entries to choose from, which differ in the upper bit, so that two calls of one hash do not drive
+  // each other out. Each has a mark, another hash of the arguments of whose program is in it or comes into it: the call
+  // looks at the entry with its mark, or else at the one of the two that was not looked at last. That is a guess; what is
+  // given out was compared in whole.
+  mark_t [Entries-1:0] marks_q;
+  logic [Entries/2-1:0] last_q;
+  logic [EntryWidth-2:0] pair;
+  assign pair = hashed[EntryWidth-2:0];
+  assign mark_in = {key_in.head[3:0] ^ key_in.communicator[3:0], key_in.root[3:0] ^ key_in.head[19:16]} ^
+                   key_in.count[7:0] ^ {key_in.count[11:8], key_in.count[15:12]} ^ {4'd0, key_in.flags[3:0]};
+  assign from_last = ~{1'b1, pair};
   always_comb begin
-    home = hashed;
-    if (32'(from_last) < Programs && pinned_q[from_last[ProgramWidth-1:0]]) home[EntryWidth-1] = 1'b0;
+    home = {!last_q[pair], pair};
+    if (marks_q[{1'b1, pair}] == mark_in) home = {1'b1, pair};
+    if (marks_q[{1'b0, pair}] == mark_in) home = {1'b0, pair};
+    if (32'(from_last) < Programs && pinned_q[from_last[ProgramWidth-1:0]]) home = {1'b0, pair};
   end
 
   // A program that is given out or kept stays where it is, and so does one whose slot the host began to load just now.
@@ -264,6 +279,7 @@ module unisono_replay
       tag_q <= descriptor_quad_i[2][31:0];
       exists_q <= key_in.communicator < 32'(Communicators);
       entry_q <= home;
+      mark_q <= mark_in;
     end
     if (look_q == LookTable) begin
       key_q.state <= exists_q ? communicator_data_i : '0;
@@ -493,6 +509,8 @@ module unisono_replay
       entry_of_q[slot_q] <= entry_q;
       count_q[slot_q] <= '0;
       lists_q[slot_q] <= '0;
+      if (!is_program) last_q[entry_q[EntryWidth-2:0]] <= entry_q[EntryWidth-1];
+      if (!hit && keeps) marks_q[entry_q] <= mark_q;
       playing_q[slot_q] <= hit;
       recording_q[slot_q] <= !hit && keeps;
       if (!hit && keeps) known_q[entry_q] <= 1'b0;
@@ -513,6 +531,8 @@ module unisono_replay
       known_q <= '0;
       recording_q <= '0;
       playing_q <= '0;
+      marks_q <= '0;
+      last_q <= '1;
     end
   end
 

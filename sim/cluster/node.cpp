@@ -145,7 +145,7 @@ void Node::start_kernel(std::uint32_t number, const device::KernelStart& start) 
                             "take them before a kernel begins");
   }
   attach(kernels_.get());
-  kernels_->start(number, start);
+  kernels_->start(number, start, network_.cycle());
 }
 
 void Node::leave_kernels() {

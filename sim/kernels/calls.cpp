@@ -290,6 +290,7 @@ struct KernelCalls {
   }
   static void yield(int /*polls*/) { pass(1, Wait::kPoll); }
   static void tick(std::uint64_t cycles) { pass(cycles, Wait::kTicks); }
+  static std::uint64_t cycle() { return CurrentRun::get()->owner->cycle_; }
 };
 
 const unisono_kernel_services& kernel_services() {
@@ -309,6 +310,7 @@ const unisono_kernel_services& kernel_services() {
       KernelCalls::running,
       KernelCalls::yield,
       KernelCalls::tick,
+      KernelCalls::cycle,
   };
   return services;
 }

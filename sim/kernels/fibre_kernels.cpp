@@ -46,7 +46,8 @@ void FibreKernels::check_ports(const unisono_kernel_entry& kernel) const {
   }
 }
 
-void FibreKernels::start(std::uint32_t number, const device::KernelStart& start) {
+void FibreKernels::start(std::uint32_t number, const device::KernelStart& start, std::uint64_t cycles) {
+  cycle_ = cycles;
   try {
     const unisono_kernel_entry& kernel = library_.find(start.name);
     check_ports(kernel);
@@ -161,7 +162,8 @@ void FibreKernels::flush() {
     const bool computes = std::any_of(runs_.begin(), runs_.end(), [&](const auto& run) {
       return (run->kernel->ports_to_engine >> port & 1U) != 0 && run->wait == Run::Wait::kTicks;
     });
-    if (computes) continue;
+    // A whole word goes whatever its kernel does.
+    if (computes && packed_[port].size() != kWord) continue;
     word_[port] = word_of(packed_[port]);
     packed_[port].clear();
   }

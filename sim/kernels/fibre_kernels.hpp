@@ -50,8 +50,8 @@ class FibreKernels final : public Kernel {
                const KernelMemory& memory);
   ~FibreKernels() override;
 
-  /// Starts a kernel with the next cycle. What is wrong with it is its end.
-  void start(std::uint32_t number, const device::KernelStart& start);
+  /// Starts a kernel with the next cycle, when so many have ended. What is wrong with it is its end.
+  void start(std::uint32_t number, const device::KernelStart& start, std::uint64_t cycles);
   /// One that is not even tried has ended.
   void refuse(std::uint32_t number, const std::string& why) {
     ended_.push_back({number, ErrorCode::kInvalidArgument, why});
@@ -96,7 +96,7 @@ class FibreKernels final : public Kernel {
   const std::uint32_t node_;
   const std::uint64_t clock_khz_;
   const KernelMemory memory_;
-  std::uint64_t cycle_ = 0;  ///< edges that it has seen
+  std::uint64_t cycle_ = 0;  ///< of the cluster, as long as a kernel runs
   std::list<std::unique_ptr<Run>> runs_;
   std::vector<Ended> ended_;
   std::deque<KernelWord> calls_;  ///< beats of descriptors that wait for the engine

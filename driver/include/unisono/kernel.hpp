@@ -32,6 +32,11 @@ namespace kernel {
 /// Beside a simulated engine, so many cycles of its clock pass, in which the kernel computes; all else that a kernel
 /// does takes no time, but for words, of which a port moves one in a cycle. Elsewhere it lets other kernels go on.
 inline void tick(std::uint64_t cycles = 1) { unisono_kernel_tick(cycles); }
+/// The cycle of the simulated clock, the same on all nodes. Elsewhere how many cycles this kernel has let pass by
+/// `tick`.
+inline std::uint64_t cycle() { return unisono_kernel_cycle(); }
+/// A cycle in which the kernel has nothing to do but to look whether others have done something.
+inline void poll() { unisono_kernel_yield(1); }
 
 /// What moves in a cycle: 64 bytes, of which `bytes` are there, from the first one on.
 struct Word {
@@ -237,6 +242,19 @@ class Data {
   void push(const void* elements, std::uint64_t bytes) {
     std::uint64_t done = 0;
     detail::check(unisono_stream_write(to_.context, to_.port, elements, bytes, UNISONO_WHOLE, &done));
+  }
+  /// What the port takes at once; bytes that have gone. Of whole words, whole words go.
+  std::uint64_t push_some(const void* elements, std::uint64_t bytes) {
+    std::uint64_t done = 0;
+    detail::check(unisono_stream_write(to_.context, to_.port, elements, bytes, 0, &done));
+    return done;
+  }
+  /// What has come, up to so many bytes. Beside a simulated engine, asks for the next word, too: looked at in each
+  /// cycle, with room for two, one comes in each.
+  std::uint64_t pull_some(void* elements, std::uint64_t bytes) {
+    std::uint64_t done = 0;
+    detail::check(unisono_stream_read(from_.context, from_.port, elements, bytes, 0, &done));
+    return done;
   }
   /// The next `bytes` of the port, up to 64.
   Word pull(unsigned bytes = Word::kBytes) {

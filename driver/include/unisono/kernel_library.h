@@ -39,6 +39,7 @@ typedef struct unisono_kernel_services {
   int (*running)(void);
   void (*yield)(int polls);
   void (*tick)(uint64_t cycles); /* simulated time passes; elsewhere other kernels go on */
+  uint64_t (*cycle)(void);
 } unisono_kernel_services;
 
 enum { UNISONO_KERNEL_SCALAR = 1, UNISONO_KERNEL_MEMORY = 2, UNISONO_KERNEL_COMMUNICATOR = 3 };

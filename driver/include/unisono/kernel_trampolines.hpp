@@ -53,6 +53,7 @@ const char* unisono_result_name(unisono_result result) {
 int unisono_kernel_running(void) { return unisono::kernel::detail_of_exports::services->running(); }
 void unisono_kernel_yield(int polls) { unisono::kernel::detail_of_exports::services->yield(polls); }
 void unisono_kernel_tick(uint64_t cycles) { unisono::kernel::detail_of_exports::services->tick(cycles); }
+uint64_t unisono_kernel_cycle(void) { return unisono::kernel::detail_of_exports::services->cycle(); }
 
 __attribute__((visibility("default"))) const unisono_kernel_library* unisono_kernel_library_open(
     const unisono_kernel_services* services) {

@@ -158,6 +158,9 @@ UNISONO_API int unisono_kernel_running(void);
 UNISONO_API void unisono_kernel_yield(int polls);
 /* In a kernel beside a simulated engine, so many cycles of its clock pass; elsewhere it lets other kernels go on. */
 UNISONO_API void unisono_kernel_tick(uint64_t cycles);
+/* The cycle of the simulated clock, the same on all nodes of a cluster. Elsewhere, and where the node is native, how
+ * many cycles this kernel has let pass by unisono_kernel_tick; 0 outside of kernels. */
+UNISONO_API uint64_t unisono_kernel_cycle(void);
 
 /* A queue between kernels of one rank, of a given depth. Filled and read in place; the library is asked only if one of
  * them must wait. Not for threads of the program. */

@@ -203,6 +203,85 @@ def test_a_tick_is_a_cycle(tmp_path: Path) -> None:
     assert counted[1] - counted[0] == 5000
 
 
+PACE = """
+#include <unisono/kernel.hpp>
+#include <unisono/kernel_export.hpp>
+using namespace unisono::kernel;
+void looks_at_clock(std::uint64_t cycles, std::span<std::int64_t> seen) {
+  seen[0] = static_cast<std::int64_t>(cycle());
+  tick(cycles);
+  seen[1] = static_cast<std::int64_t>(cycle());
+}
+const Export<looks_at_clock> kClock{"clock"};
+
+/// Looks at its port in each cycle, and never waits there.
+void give(std::uint32_t to, std::span<const std::int32_t> words, Comm comm, CommandStream& commands,
+          StatusStream& status, ToCclo<0> to_cclo) {
+  Command cclo(commands, status, comm);
+  Data data(to_cclo, {});
+  cclo.send(UNISONO_INT32, words.size(), to);
+  for (std::size_t at = 0; at != words.size(); tick()) {
+    at += data.push_some(&words[at], std::min<std::size_t>(64, 4 * (words.size() - at))) / 4;
+  }
+  if (cclo.finalize() != 0) throw unisono::Error(1, cclo.error());
+}
+const Export<give> kGive{"give"};
+
+void take(std::uint32_t from, std::span<std::int32_t> words, std::span<std::int64_t> seen, Comm comm,
+          CommandStream& commands, StatusStream& status, FromCclo<0> from_cclo) {
+  Command cclo(commands, status, comm);
+  Data data({}, from_cclo);
+  cclo.recv(UNISONO_INT32, words.size(), from);
+  for (std::size_t at = 0; at != words.size();) {
+    const std::size_t room = std::min<std::size_t>(128, 4 * (words.size() - at));
+    const std::uint64_t come = data.pull_some(&words[at], room) / 4;
+    for (std::size_t i = 0; i < come; ++i) seen[at + i] = static_cast<std::int64_t>(cycle());
+    at += come;
+    if (come == 0) poll();
+    else tick();
+  }
+  if (cclo.finalize() != 0) throw unisono::Error(1, cclo.error());
+}
+const Export<take> kTake{"take"};
+"""
+
+PACE_HOST = """
+import sys
+import numpy as np
+import unisono
+with unisono.init(timeout=30) as context:
+    comm = context.world.dup(streams=True)
+    seen = np.zeros(2, "i8")
+    context.kernel("clock")(100 + comm.rank, seen).wait()
+    assert seen[1] - seen[0] == 100 + comm.rank, seen
+    values = np.arange(1024, dtype="i4") * 7 - 3
+    if comm.rank == 0:
+        context.kernel("give")(1, values, comm).wait()
+    else:
+        got, cycles = np.zeros(1024, "i4"), np.zeros(1024, "i8")
+        context.kernel("take")(0, got, cycles, comm).wait()
+        np.testing.assert_array_equal(got, values)
+        if "rtl" in sys.argv:
+            assert cycles[0] > seen[1]
+            assert cycles[-1] - cycles[0] == 1024 // 16 - 1, cycles[::16]
+    comm.barrier()
+    print(f"rank {comm.rank} is right\\n", end="")
+"""
+
+
+@pytest.mark.parametrize("platform", PLATFORMS[:3])
+def test_the_clock_and_ports_that_are_looked_at(tmp_path: Path, platform: str) -> None:
+    """A kernel that looks at its ports in each cycle moves a word in each."""
+    source, script, library = tmp_path / "k.cpp", tmp_path / "host.py", tmp_path / "k.so"
+    source.write_text(PACE)
+    script.write_text(PACE_HOST)
+    built = unisono("kernel", "build", source, "-o", library)
+    assert built.returncode == 0, built.stderr
+    done = unisono("run", "-n", 2, "--kernels", library, "--platform", platform, script, platform)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.splitlines()) == ["rank 0 is right", "rank 1 is right"]
+
+
 HOST_IN_C = """
 #include <stdio.h>
 #include <unisono/kernels.h>
