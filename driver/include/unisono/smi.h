@@ -126,6 +126,9 @@ UNISONO_API unisono_result unisono_smi_barrier(SMI_Comm comm, int port);
 /* Sends what this thread and all kernels have pushed, and waits until others have taken it. Done as the context is
  * closed, too. */
 UNISONO_API unisono_result unisono_smi_finish(SMI_Comm comm);
+/* All hosts of the job have come to it: a barrier of SMI_COMM_WORLD. Where kernels stand at simulated nodes, all go on in
+ * the same cycle. Not from kernels. */
+UNISONO_API unisono_result unisono_smi_meet(SMI_Comm comm);
 /* 1: a sender stalls exactly at element k + 1, k being the channel's asynchronicity degree, or 0 if none was given: so
  * that a program that needs more buffers than it says gets stuck. 0: channels have buffers of at least that. Of
  * channels that are opened later; UNISONO_SMI=strict in the environment sets it. */
@@ -156,8 +159,10 @@ UNISONO_API int unisono_kernel_running(void);
 /* Lets other kernels go on; does nothing outside of kernels. `polls`: the caller looks again and again for what has not
  * come. */
 UNISONO_API void unisono_kernel_yield(int polls);
-/* In a kernel beside a simulated engine, so many cycles of its clock pass; elsewhere it lets other kernels go on. */
+/* In a kernel at a simulated node, so many cycles of its clock pass; elsewhere it lets other kernels go on. */
 UNISONO_API void unisono_kernel_tick(uint64_t cycles);
+/* The time of kernels: that of the simulated clock of the rank's node, or else of the machine. */
+UNISONO_API uint64_t unisono_kernel_nanoseconds(SMI_Comm comm);
 
 /* A queue between kernels of one rank, of a given depth. Filled and read in place; the library is asked only if one of
  * them must wait. Not for threads of the program. */
@@ -170,7 +175,12 @@ typedef struct unisono_kernel_queue {
   void* writer;
   int reader_waits;
   int writer_waits;
+  int timed;   /* of the library: 0 until it was asked; 1: nothing takes time; 2: by a simulated clock */
+  void* clock; /* of the library */
 } unisono_kernel_queue;
+/* Whether an element may be written, or read, now; unless `timed` is 1, before each. By a clock a queue takes an element
+ * and gives one in a cycle. `waits`: else waits until it may. */
+UNISONO_API int unisono_kernel_queue_turn(unisono_kernel_queue* queue, int writes, int waits);
 /* Waits until the queue has an element (`writes` is 0), or room for one. */
 UNISONO_API void unisono_kernel_queue_wait(unisono_kernel_queue* queue, int writes);
 /* Who waits to write (`writes` is 1), or to read, goes on. */

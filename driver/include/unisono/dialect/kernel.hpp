@@ -27,11 +27,13 @@ class Channel {
  public:
   void name(const char* text) { queue_.name = text; }
   void write(const Element& element) {
+    if (queue_.timed != 1) unisono_kernel_queue_turn(&queue_, 1, 1);
     if (queue_.written - queue_.read == kSlots) unisono_kernel_queue_wait(&queue_, 1);
     put(element);
   }
   bool try_write(const Element& element) {
-    if (queue_.written - queue_.read == kSlots) {
+    const bool early = queue_.timed != 1 && unisono_kernel_queue_turn(&queue_, 1, 0) == 0;
+    if (early || queue_.written - queue_.read == kSlots) {
       unisono_kernel_yield(1);
       return false;
     }
@@ -39,11 +41,13 @@ class Channel {
     return true;
   }
   Element read() {
+    if (queue_.timed != 1) unisono_kernel_queue_turn(&queue_, 0, 1);
     if (queue_.written == queue_.read) unisono_kernel_queue_wait(&queue_, 0);
     return get();
   }
   Element try_read(bool& valid) {
-    valid = queue_.written != queue_.read;
+    const bool early = queue_.timed != 1 && unisono_kernel_queue_turn(&queue_, 0, 0) == 0;
+    valid = !early && queue_.written != queue_.read;
     if (valid) return get();
     unisono_kernel_yield(1);
     return Element{};
@@ -65,7 +69,7 @@ class Channel {
     return element;
   }
 
-  unisono_kernel_queue queue_{"?", 0, 0, kSlots, nullptr, nullptr, 0, 0};
+  unisono_kernel_queue queue_{"?", 0, 0, kSlots, nullptr, nullptr, 0, 0, 0, nullptr};
   Element elements_[kSlots];
 };
 
