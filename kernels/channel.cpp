@@ -210,8 +210,8 @@ void collective(Group& group, unisono_smi_channel& channel, const void* send, vo
     } else {
       const Use use = checked(group, channel);
       group.listen();
-      channel.state = &group.keep(
-          std::make_unique<TimedCollective>(group, static_cast<std::uint32_t>(channel.port), use));
+      channel.state =
+          &group.keep(std::make_unique<TimedCollective>(group, static_cast<std::uint32_t>(channel.port), use));
     }
   }
   auto& state = *static_cast<AnyCollective*>(channel.state);

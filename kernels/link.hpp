@@ -116,9 +116,10 @@ class SendLink final : public Link {
   void settle();
   /// Sends what has been taken.
   void ship();
-  /// Where the rank's kernels stand at a node in hardware, instead of these three: takes elements and waits for room;
-  /// has what was pushed leave.
-  void push_timed(const void* elements, std::uint64_t count);
+  /// Where the rank's kernels stand at a node in hardware, instead of these three: takes elements and waits for room,
+  /// strictly for that of the last one only if `last_waits`, else in settle_timed; has what was pushed leave.
+  void push_timed(const void* elements, std::uint64_t count, bool last_waits = true);
+  void settle_timed();
   void flush_timed();
   bool dirty() const { return end.cursor != begin_; }
   std::uint64_t pushed() const { return shipped_ + static_cast<std::uint64_t>(end.cursor - begin_) / element_; }

@@ -29,14 +29,15 @@ inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 struct SendPort {
   SendLink* link = nullptr;  ///< who has it; null: nobody
   std::deque<std::byte> queue;
-  std::uint64_t room = 1;      ///< elements that the queue holds
-  std::uint64_t accepted = 0;  ///< elements that the node has taken, or is offered
-  bool exact = false;          ///< strict: once the node has taken one, the queue holds one
-  bool flush = false;          ///< what is in the queue leaves without waiting for more
+  std::uint64_t room = 1;           ///< elements that the queue holds
+  std::uint64_t left = 0;           ///< elements that kernels have not pushed yet
+  std::uint64_t accepted = 0;       ///< elements that the node has taken
+  bool exact = false;               ///< strict: once the node has taken one, the queue holds one
+  bool flush = false;               ///< what is in the queue leaves without waiting for more
   std::uint64_t flush_at = kNever;  ///< cycle in which that begins
-  bool open = false;           ///< the channel was offered to the node, and is not closed
-  std::uint32_t element = 1;   ///< bytes
-  std::uint64_t last = kNever;  ///< cycle of the last push
+  bool open = false;                ///< the channel was offered to the node, and is not closed
+  std::uint32_t element = 1;        ///< bytes
+  std::uint64_t last = kNever;      ///< cycle of the last push
 };
 
 /// The receiving end.

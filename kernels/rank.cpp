@@ -563,9 +563,10 @@ void Rank::meet() {
       last = Clock::now();
     }
     if (Clock::now() - last > timeout_) {
-      throw Error(ErrorCode::kTimeout, formatted("rank {}: nothing has gone on for {} s, and not all ranks have come to "
-                                                 "the barrier of the hosts",
-                                                 world_rank_, static_cast<double>(timeout_.count()) / 1e6));
+      throw Error(ErrorCode::kTimeout,
+                  formatted("rank {}: nothing has gone on for {} s, and not all ranks have come to "
+                            "the barrier of the hosts",
+                            world_rank_, static_cast<double>(timeout_.count()) / 1e6));
     }
     // Cycle by cycle, for nobody goes beyond that in which all go on.
     moved_ = false;

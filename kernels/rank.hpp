@@ -71,8 +71,8 @@ class Rank : public std::enable_shared_from_this<Rank> {
   void tick(std::uint64_t cycles);
   /// The ports of the rank's node in hardware; null: elements of channels go over the engine.
   NodePorts* node_ports() const { return node_ports_.get(); }
-  /// All ranks of the job have come here, in the same cycle of their clocks. Only where there is a node in hardware, and
-  /// not in kernels.
+  /// All ranks of the job have come here, in the same cycle of their clocks. Only where there is a node in hardware,
+  /// and not in kernels.
   void meet();
 
   /// `owned` lives as long as the kernel does.

@@ -1,4 +1,5 @@
-// What kernels of a rank see of a node of SMI's transport in hardware: the ends of channels at its ports, and the clock.
+// What kernels of a rank see of a node of SMI's transport in hardware: the ends of channels at its ports, and the
+// clock.
 //
 // The node is simulated, in a library that is loaded when a job has cables (`unisono run --cables`); it is part of this
 // process, and exchanges what goes over the cables with the nodes of the other ranks. Not thread-safe.
@@ -50,8 +51,8 @@ struct PushEnd {
 /// The receiving end. Kernels set `opening` and `open`, or `ready`; the node gives words.
 struct PopEnd {
   bool opening = false;
-  bool active = false;  ///< a channel is open, until its last element was given
-  bool ready = false;   ///< a word is taken in this cycle if there is one; false again when it came
+  bool active = false;      ///< a channel is open, until its last element was given
+  bool ready = false;       ///< a word is taken in this cycle if there is one; false again when it came
   std::uint32_t count = 0;  ///< elements of the word that came and was not looked at; 0: none
   PortOpen open;
   std::array<std::byte, kPortWordBytes> word{};
@@ -125,10 +126,10 @@ class SmiNode {
 struct SmiNodeSettings {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
-  int memory = -1;                ///< descriptor of the memory that the ranks share; its owner is the caller
-  const char* routes = "";        ///< folder that `unisono route -o` has written; empty: one rank, without cables
-  std::uint32_t latency = 50;     ///< cycles that a packet takes from node to node
-  double bytes_per_cycle = 20;    ///< that a cable carries
+  int memory = -1;              ///< descriptor of the memory that the ranks share; its owner is the caller
+  const char* routes = "";      ///< folder that `unisono route -o` has written; empty: one rank, without cables
+  std::uint32_t latency = 50;   ///< cycles that a packet takes from node to node
+  double bytes_per_cycle = 20;  ///< that a cable carries
   std::uint64_t clock_khz = 250000;
 };
 

@@ -95,10 +95,13 @@ void TimedCollective::open_from(std::uint32_t peer, std::uint64_t count) {
 
 void TimedCollective::run(const std::byte* send, std::byte* receive, std::uint64_t calls) {
   if (calls > calls_ - done_) {
-    throw Error(ErrorCode::kInvalidCount, formatted("port {} of rank {}: element {} of a channel that was opened for {}",
-                                                    port_, group_.rank(), calls_ + 1, calls_));
+    throw Error(ErrorCode::kInvalidCount,
+                formatted("port {} of rank {}: element {} of a channel that was opened for {}", port_, group_.rank(),
+                          calls_ + 1, calls_));
   }
-  const std::uint64_t word = use_.kind == UNISONO_SMI_ALLREDUCE ? 1 : kPortWordBytes / element_;
+  // Element by element where each waits for others, or may.
+  const bool single = use_.kind == UNISONO_SMI_ALLREDUCE || Rank::strict();
+  const std::uint64_t word = single ? 1 : kPortWordBytes / element_;
   while (calls != 0) {
     // A word is of one rank.
     const std::uint64_t now = std::min({calls, word, use_.count - done_ % use_.count});
@@ -164,8 +167,10 @@ void TimedCollective::by_rank(std::uint32_t peer, const std::byte* send, std::by
   if (begins && sends) open_to(peer, use_.count);
   if (begins && receives) open_from(peer, use_.count);
   if (receives) from_->offer_timed(count);
-  if (sends) to_->push_timed(send, count);
+  // Nobody is waited for before it has what it waits for.
+  if (sends) to_->push_timed(send, count, !receives);
   if (receives) from_->pop_timed(receive, count);
+  if (sends && receives) to_->settle_timed();
 }
 
 void TimedCollective::reduce(const std::byte* send, std::byte* receive, std::uint64_t count) {

@@ -1,9 +1,9 @@
 // Collectives over channels between two ranks, for kernels at the ports of a node in hardware: each call is code of the
 // kernel that makes it, over one sending and one receiving end.
 //
-// Broadcast and reduction pass elements on from rank to rank, so that they stream: a reduction in the order of ranks and
-// with the root's own last, as natively, so bits are the same. Scatter and gather are linear: the root is connected with
-// one rank after the other (SMI, section 4.4).
+// Broadcast and reduction pass elements on from rank to rank, so that they stream: a reduction in the order of ranks
+// and with the root's own last, as natively, so bits are the same. Scatter and gather are linear: the root is connected
+// with one rank after the other (SMI, section 4.4).
 #pragma once
 
 #include <array>

@@ -44,8 +44,8 @@ void Link::check_timed(const Use& use) const {
                           port_, name_of(use.dtype), bytes_of(use.dtype)));
   }
   if (use.count >> 32U != 0) {
-    throw Error(ErrorCode::kUnsupported, formatted("port {}: {} elements; a channel in hardware has fewer than 2^32",
-                                                   port_, use.count));
+    throw Error(ErrorCode::kUnsupported,
+                formatted("port {}: {} elements; a channel in hardware has fewer than 2^32", port_, use.count));
   }
 }
 
@@ -85,8 +85,9 @@ void Link::exchange_cards(const Use& use, bool sends) {
     wrong = formatted("rank {} reduces by {}, rank {} by {}", sender, name_of(static_cast<Func>(from.func)), receiver,
                       name_of(static_cast<Func>(to.func)));
   } else if (from.protocol != to.protocol || from.window != to.window) {
-    wrong = formatted("rank {} sends {}, rank {} receives {}; in hardware both ends need the same asynchronicity degree",
-                      sender, kProtocols[from.protocol], receiver, kProtocols[to.protocol]);
+    wrong =
+        formatted("rank {} sends {}, rank {} receives {}; in hardware both ends need the same asynchronicity degree",
+                  sender, kProtocols[from.protocol], receiver, kProtocols[to.protocol]);
   }
   if (wrong.empty()) return;
   const std::string sentence = formatted("the ends of {} differ: {}", direction(sends), wrong);
@@ -120,6 +121,7 @@ void SendLink::open_timed(const Use& use) {
   port.element = element_;
   port.exact = protocol == 2;
   port.room = std::max<std::uint64_t>(1, std::min(degree, use.count));
+  port.left = use.count;
   port.accepted = 0;
   port.flush = false;
   port.flush_at = kNever;
@@ -139,7 +141,7 @@ void SendLink::open_timed(const Use& use) {
   exchange_cards(use, true);
 }
 
-void SendLink::push_timed(const void* elements, std::uint64_t count) {
+void SendLink::push_timed(const void* elements, std::uint64_t count, bool last_waits) {
   check();
   NodePorts& ports = *group_.owner().node_ports();
   SendPort& port = ports.send(port_);
@@ -170,19 +172,27 @@ void SendLink::push_timed(const void* elements, std::uint64_t count) {
     from += piece * element_;
     count -= piece;
     shipped_ += piece;
+    port.left -= piece;
     ports.node().moved();
-    // Strictly, an element that may not be under way yet keeps its kernel. Before the receiver has begun, the node takes
-    // none; then `window` of them are under way for it.
-    const auto window = static_cast<std::uint64_t>(std::max<std::int64_t>(use_.degree, 0));
-    while (port.exact && port.link == this && port.open && shipped_ > std::max(port.accepted, window)) {
-      wait(Wait::Kind::kPush, shipped_);
-    }
+    if (port.exact && !last_waits && count == 0) return;
+    settle_timed();
+  }
+  if (shipped_ == use_.count) active_ = false;
+}
+
+// Strictly, an element that may not be under way yet keeps its kernel. Before the receiver has begun, the node takes
+// none; then `window` of them are under way for it.
+void SendLink::settle_timed() {
+  const SendPort& port = group_.owner().node_ports()->send(port_);
+  const auto window = static_cast<std::uint64_t>(std::max<std::int64_t>(use_.degree, 0));
+  while (port.exact && port.link == this && port.open && shipped_ > std::max(port.accepted, window)) {
+    wait(Wait::Kind::kPush, shipped_);
   }
   if (shipped_ == use_.count) active_ = false;
 }
 
 void SendLink::flush_timed() {
-  if (!active_) return;
+  if (!active_ || shipped_ == use_.count) return;  // behind the last element a packet leaves anyway
   group_.owner().node_ports()->send(port_).flush = true;
 }
 
@@ -223,7 +233,8 @@ void ReceiveLink::offer_timed(std::uint64_t lanes) {
   from.open.credits = protocol != 0;
   from.open.strict = protocol == 2;
   from.open.window = protocol == 2 ? static_cast<std::uint32_t>(std::max<std::int64_t>(use_.degree, 0)) : 0;
-  from.open.lanes = static_cast<std::uint32_t>(protocol == 2 ? 1 : std::min<std::uint64_t>(lanes, kPortWordBytes / element_));
+  from.open.lanes =
+      static_cast<std::uint32_t>(protocol == 2 ? 1 : std::min<std::uint64_t>(lanes, kPortWordBytes / element_));
   offered_ = true;
   strictly_ = protocol == 2;
 }
@@ -232,9 +243,10 @@ void ReceiveLink::offer_timed(std::uint64_t lanes) {
 void ReceiveLink::complain(const PortComplaint& complaint) {
   const std::string what =
       complaint.foreign
-          ? formatted("a packet of rank {} of the job came at {}, and was left out; a port receives from one sender at "
-                      "a time, unless they wait for credits",
-                      complaint.src, direction(false))
+          ? formatted(
+                "a packet of rank {} of the job came at {}, and was left out; a port receives from one sender at "
+                "a time, unless they wait for credits",
+                complaint.src, direction(false))
           : formatted("the ends of {} differ: rank {} sends {} elements, rank {} receives {}", direction(false), peer_,
                       complaint.got, group_.rank(), complaint.expected);
   fail(ErrorCode::kMismatchedCall, what);

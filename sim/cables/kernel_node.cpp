@@ -104,7 +104,9 @@ void KernelNode::load(const Routes& routes) {
     model_->eval();
   }
   model_->image_valid_i = 0;
-  for (int i = 0; i < 20000 && !model_->running_o; ++i) {
+  // The ends of channels begin some cycles after the tables are there.
+  for (int i = 0, after = 0; i < 20000 && after < 16; ++i) {
+    if (model_->running_o) ++after;
     model_->clk_i = 0;
     model_->eval();
     model_->clk_i = 1;
@@ -250,10 +252,10 @@ void KernelNode::sample() {
     const bool pop_idle = get(model_->pop_open_ready_o, port, 1) != 0;
     if (get(model_->complaint_valid_o, port, 1) != 0) {
       const int at = port * kComplaintBits;
-      from.complaint = kernels::PortComplaint{
-          get(model_->complaint_o, at + 80, 1) != 0, static_cast<std::uint32_t>(get(model_->complaint_o, at + 64, 16)),
-          static_cast<std::uint32_t>(get(model_->complaint_o, at + 32, 32)),
-          static_cast<std::uint32_t>(get(model_->complaint_o, at, 32))};
+      from.complaint = kernels::PortComplaint{get(model_->complaint_o, at + 80, 1) != 0,
+                                              static_cast<std::uint32_t>(get(model_->complaint_o, at + 64, 16)),
+                                              static_cast<std::uint32_t>(get(model_->complaint_o, at + 32, 32)),
+                                              static_cast<std::uint32_t>(get(model_->complaint_o, at, 32))};
     }
     if (from.opening && pop_idle) {
       from.opening = false;
@@ -312,8 +314,8 @@ void KernelNode::report(std::uint64_t begin, std::uint64_t end) {
 }
 
 void KernelNode::put_card(bool sends, std::uint32_t peer, std::uint32_t port, const kernels::ChannelCard& card) {
-  kernels::ChannelCard& place =
-      sends ? shared_.card(true, rank_, peer, port, card.sequence) : shared_.card(false, peer, rank_, port, card.sequence);
+  kernels::ChannelCard& place = sends ? shared_.card(true, rank_, peer, port, card.sequence)
+                                      : shared_.card(false, peer, rank_, port, card.sequence);
   kernels::ChannelCard content = card;
   content.sequence = 0;
   std::atomic_ref<std::uint64_t>(place.sequence).store(0, std::memory_order_release);

@@ -1,5 +1,5 @@
-// A Verilated node of rtl/smi for the kernels of one rank, in the process of that rank. The nodes of the other ranks are
-// in theirs; what goes over the cables is in memory that all share.
+// A Verilated node of rtl/smi for the kernels of one rank, in the process of that rank. The nodes of the other ranks
+// are in theirs; what goes over the cables is in memory that all share.
 #pragma once
 
 #include <memory>
@@ -54,7 +54,7 @@ class KernelNode final : public kernels::SmiNode {
   std::unique_ptr<Vunisono_smi_node> model_;
   std::array<std::optional<Port>, kLinks> peers_;  ///< by link: the other end of its cable
   std::array<double, kLinks> budget_{};            ///< bytes that the wire takes in this cycle
-  std::uint64_t last_active_ = 0;  ///< cycle in which a pin has moved
+  std::uint64_t last_active_ = 0;                  ///< cycle in which a pin has moved
   std::uint64_t packets_ = 0;
 };
 

@@ -24,7 +24,7 @@ SharedCables::SharedCables(int descriptor, std::uint32_t ranks, std::uint32_t po
   const auto rounded = [](std::size_t bytes) { return (bytes + 127) / 128 * 128; };
   bytes_ = states + rounded(records) + cards;
   // Every rank makes it the same size; what is there stays.
-  struct stat found{};
+  struct stat found {};
   if (fstat(descriptor, &found) != 0 || ftruncate(descriptor, static_cast<off_t>(bytes_)) != 0) {
     throw std::runtime_error("the memory of the cables cannot be made: " + std::string(std::strerror(errno)));
   }

@@ -126,8 +126,8 @@ UNISONO_API unisono_result unisono_smi_barrier(SMI_Comm comm, int port);
 /* Sends what this thread and all kernels have pushed, and waits until others have taken it. Done as the context is
  * closed, too. */
 UNISONO_API unisono_result unisono_smi_finish(SMI_Comm comm);
-/* All hosts of the job have come to it: a barrier of SMI_COMM_WORLD. Where kernels stand at simulated nodes, all go on in
- * the same cycle. Not from kernels. */
+/* All hosts of the job have come to it: a barrier of SMI_COMM_WORLD. Where kernels stand at simulated nodes, all go on
+ * in the same cycle. Not from kernels. */
 UNISONO_API unisono_result unisono_smi_meet(SMI_Comm comm);
 /* 1: a sender stalls exactly at element k + 1, k being the channel's asynchronicity degree, or 0 if none was given: so
  * that a program that needs more buffers than it says gets stuck. 0: channels have buffers of at least that. Of
@@ -178,8 +178,8 @@ typedef struct unisono_kernel_queue {
   int timed;   /* of the library: 0 until it was asked; 1: nothing takes time; 2: by a simulated clock */
   void* clock; /* of the library */
 } unisono_kernel_queue;
-/* Whether an element may be written, or read, now; unless `timed` is 1, before each. By a clock a queue takes an element
- * and gives one in a cycle. `waits`: else waits until it may. */
+/* Whether an element may be written, or read, now; unless `timed` is 1, before each. By a clock a queue takes an
+ * element and gives one in a cycle. `waits`: else waits until it may. */
 UNISONO_API int unisono_kernel_queue_turn(unisono_kernel_queue* queue, int writes, int waits);
 /* Waits until the queue has an element (`writes` is 0), or room for one. */
 UNISONO_API void unisono_kernel_queue_wait(unisono_kernel_queue* queue, int writes);
