@@ -264,8 +264,7 @@ int unisono_kernel_queue_turn(unisono_kernel_queue* queue, int writes, int waits
   if (rank != nullptr && rank->node_ports() != nullptr) {
     return rank->node_ports()->turn(*queue, writes != 0, waits != 0) ? 1 : 0;
   }
-  if (rank != nullptr) queue->timed = 1;
-  return 1;
+  return rank != nullptr ? -1 : 1;
 }
 
 void unisono_kernel_queue_wait(unisono_kernel_queue* queue, int writes) {

@@ -43,13 +43,6 @@ std::unique_ptr<SmiNode> open_node(const std::string& library, const SmiNodeSett
 
 }  // namespace
 
-/// When the last elements of a queue came and went.
-struct NodePorts::QueueClock {
-  std::deque<std::uint64_t> written;  ///< cycles of the elements that it holds
-  std::uint64_t last_write = kNever;
-  std::uint64_t last_read = kNever;
-};
-
 std::unique_ptr<NodePorts> NodePorts::of_environment(Rank& rank, std::uint32_t number, std::uint32_t ranks) {
   const char* const text = std::getenv("UNISONO_CABLES");  // NOLINT(concurrency-mt-unsafe)
   if (text == nullptr || *text == 0) return nullptr;
@@ -166,12 +159,9 @@ bool NodePorts::cycle(std::chrono::microseconds at_most) {
 }
 
 bool NodePorts::turn(unisono_kernel_queue& queue, bool writes, bool waits) {
-  if (queue.clock == nullptr) {
-    queues_.push_back(std::make_unique<QueueClock>());
-    queue.clock = queues_.back().get();
-    queue.timed = 2;
-  }
-  auto& clock = *static_cast<QueueClock*>(queue.clock);
+  QueueClock& clock = queues_[&queue];
+  // Another one was there before.
+  if (clock.written.size() != queue.written - queue.read) clock = {};
   Task& me = rank_.here();
   (writes ? queue.writer : queue.reader) = &me;
   int& waiting = writes ? queue.writer_waits : queue.reader_waits;

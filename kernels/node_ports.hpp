@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "kernels/smi_node.hpp"
@@ -82,7 +83,12 @@ class NodePorts {
   void kernel_ends();
 
  private:
-  struct QueueClock;
+  /// When the last elements of a queue came and went.
+  struct QueueClock {
+    std::deque<std::uint64_t> written;  ///< cycles of the elements that it holds
+    std::uint64_t last_write = kNever;
+    std::uint64_t last_read = kNever;
+  };
   void load(std::uint32_t port);
   void settle(std::uint32_t port);
 
@@ -91,7 +97,7 @@ class NodePorts {
   std::vector<SendPort> send_;
   std::vector<ReceivePort> receive_;
   std::map<std::uint64_t, std::vector<Task*>> due_;  ///< by cycle
-  std::vector<std::unique_ptr<QueueClock>> queues_;
+  std::unordered_map<const unisono_kernel_queue*, QueueClock> queues_;
   std::uint64_t begin_ = kNever;  ///< cycle in which the first kernel began
 };
 

@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -43,19 +44,20 @@ def topology(folder: Path, shape: str, ranks: int, programs: list[str]) -> Path:
     return path
 
 
-def build(folder: Path, host: str, programs: list[str], shape: str, ranks: int) -> Path:
+def build(folder: Path, host: str, programs: list[str], shape: str, ranks: int, macros: Sequence[str] = ()) -> Path:
     """Checks and compiles kernels and host, and makes routes for the topology. Returns the host's program."""
+    defined = [word for macro in macros for word in ("-D", macro)]
     folder.mkdir(parents=True, exist_ok=True)
     sources = [HERE / f"{program}.cl" for program in programs]
     network = topology(folder, shape, ranks, programs)
-    unisono("kernel", "check", *sources)
-    unisono("kernel", "generate", *sources, "--topology", network, "-o", folder)
+    unisono("kernel", "check", *defined, *sources)
+    unisono("kernel", "generate", *defined, *sources, "--topology", network, "-o", folder)
     described = [word for program in programs for word in ("--program", folder / f"{program}.json")]
     if ranks > 1:
         unisono("route", network, *described, "-o", folder / "routes")
     for program, source in zip(programs, sources, strict=True):
-        unisono("kernel", "build", source, "-o", folder / f"{program}.so")
-    unisono("kernel", "host", HERE / f"{host}_host.cpp", "-I", folder, "-o", folder / host)
+        unisono("kernel", "build", *defined, source, "-o", folder / f"{program}.so")
+    unisono("kernel", "host", *defined, HERE / f"{host}_host.cpp", "-I", folder, "-o", folder / host)
     return folder / host
 
 
@@ -78,7 +80,8 @@ def gesummv(options: argparse.Namespace, folder: Path, random: np.random.Generat
     if options.ranks not in (1, 2) or n % 16:
         raise SystemExit("GESUMMV runs on 1 or 2 ranks, and its size is a multiple of 16")
     programs = ["gesummv"] if options.ranks == 1 else ["gesummv_rank0", "gesummv_rank1"]
-    program = build(folder, "gesummv", programs, options.topology, options.ranks)
+    # On one rank both matrices share its memory.
+    program = build(folder, "gesummv", programs, options.topology, options.ranks, [f"MATRICES={3 - options.ranks}"])
     a, b, x = (random.integers(-3, 4, shape).astype(np.float32) for shape in ((n, n), (n, n), n))
     for name, values in (("a", a), ("b", b), ("x", x)):
         values.tofile(folder / f"{name}.bin")
@@ -103,7 +106,7 @@ def stencil(options: argparse.Namespace, folder: Path, random: np.random.Generat
     if options.ranks not in GRIDS[options.topology]:
         raise SystemExit("the stencil runs on 1, 4 or 8 ranks")
     px, py = GRIDS[options.topology][options.ranks]
-    program = build(folder, "stencil", ["stencil"], options.topology, options.ranks)
+    program = build(folder, "stencil", ["stencil"], options.topology, options.ranks, [f"B={options.banks}"])
     plane = random.random((n, n), np.float32)
     plane.tofile(folder / "plane.bin")
     took = run(options, program, folder, n, n, options.rounds, px, py)
@@ -173,6 +176,7 @@ def main() -> None:
         help="rtl: kernels stand at nodes of SMI's transport in hardware, simulated, and cycles are told",
     )
     parser.add_argument("--topology", choices=("torus", "bus"), default="torus")
+    parser.add_argument("--banks", type=int, choices=(1, 4), default=4, help="memory banks of the stencil (4)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=HERE.parents[1] / "build" / "apps-smi")
     options = parser.parse_args()

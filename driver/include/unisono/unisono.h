@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 12
+#define UNISONO_ABI_MINOR 13
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
