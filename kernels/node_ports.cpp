@@ -134,7 +134,7 @@ void NodePorts::settle(std::uint32_t port) {
   PopEnd& end = node_->pop[port];
   if (into.link == nullptr) return;
   if (end.count != 0) {
-    into.held.assign(end.word.begin(), end.word.begin() + end.count * into.link->element());
+    into.held.assign(end.word.begin(), end.word.begin() + std::size_t{end.count} * into.link->element());
     end.count = 0;
     into.link->notify();
   }

@@ -128,7 +128,7 @@ struct SmiNodeSettings {
   std::uint32_t ranks = 1;
   int memory = -1;              ///< descriptor of the memory that the ranks share; its owner is the caller
   const char* routes = "";      ///< folder that `unisono route -o` has written; empty: one rank, without cables
-  std::uint32_t latency = 50;   ///< cycles that a packet takes from node to node
+  std::uint32_t latency = 40;   ///< cycles that a packet takes from node to node
   double bytes_per_cycle = 20;  ///< that a cable carries
   std::uint64_t clock_khz = 250000;
 };

@@ -1,7 +1,7 @@
 // What kernels and host of the stencil have in common.
 #pragma once
 #ifndef B
-#define B 4             // memory banks, 1 or 4: each has every B-th word of a row
+#define B 4  // memory banks, 1 or 4: each has every B-th word of a row
 #endif
 #define W 16            // elements of a word
 #define MAX_WIDTH 4096  // elements of a row of a tile, at most

@@ -348,7 +348,10 @@ std::string KernelNode::strays() const {
 
 extern "C" {
 
+// Names that libunisono looks for.
+// NOLINTNEXTLINE(readability-identifier-naming)
 __attribute__((visibility("default"))) extern const std::uint32_t unisono_smi_node_version;
+// NOLINTNEXTLINE(readability-identifier-naming)
 const std::uint32_t unisono_smi_node_version = unisono::kernels::kSmiNodeVersion;
 
 __attribute__((visibility("default"))) unisono::kernels::SmiNode* unisono_smi_node_open(

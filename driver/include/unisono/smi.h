@@ -176,9 +176,9 @@ typedef struct unisono_kernel_queue {
   int reader_waits;
   int writer_waits;
 } unisono_kernel_queue;
-/* To be asked before each element, before anything else: 1: it may be written, or read, if the queue has room for it, or
- * has it; 0: not in this cycle of the clock, by which a queue takes an element and gives one; -1: nothing takes time,
- * and this need not be asked again. `waits`: waits for that cycle instead of 0. */
+/* To be asked before each element, before anything else: 1: it may be written, or read, if the queue has room for it,
+ * or has it; 0: not in this cycle of the clock, by which a queue takes an element and gives one; -1: nothing takes
+ * time, and this need not be asked again. `waits`: waits for that cycle instead of 0. */
 UNISONO_API int unisono_kernel_queue_turn(unisono_kernel_queue* queue, int writes, int waits);
 /* Waits until the queue has an element (`writes` is 0), or room for one. */
 UNISONO_API void unisono_kernel_queue_wait(unisono_kernel_queue* queue, int writes);

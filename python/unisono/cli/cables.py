@@ -33,7 +33,7 @@ class CablesOptions:
     """What `unisono run` hands on."""
 
     topology: str
-    latency: int = 50  #: cycles from node to node
+    latency: int = 40  #: cycles from node to node; more than that, and a cable's 64 places do not fill it
     gbits: float = 40.0  #: of a cable
     ports: int = NODE_PORTS[0]
     report: str | None = None  #: a file for what the job took, as JSON

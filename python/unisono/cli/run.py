@@ -121,7 +121,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "each; calls of their hosts are the native engine's",
     )
     cables.add_argument(
-        "--cable-latency", type=_cycles, metavar="CYCLES", help="from node to node, in cycles of 250 MHz (50)"
+        "--cable-latency", type=_cycles, metavar="CYCLES", help="from node to node, in cycles of 250 MHz (40)"
     )
     cables.add_argument("--cable-gbits", type=_gbits, metavar="RATE", help="Gb/s that a cable carries (40)")
     cables.add_argument("--node-ports", type=int, choices=NODE_PORTS, help="ports of a node (4)")
