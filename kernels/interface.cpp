@@ -236,12 +236,13 @@ void unisono_kernel_tick(uint64_t cycles) {
 }
 
 uint64_t unisono_kernel_nanoseconds(SMI_Comm comm) {
-  const NodePorts* const ports = group_of(comm).owner().node_ports();
-  if (ports == nullptr) {
+  Rank& rank = group_of(comm).owner();
+  if (rank.node_ports() == nullptr) {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
   }
-  return ports->now() * 1000000 / ports->clock_khz();
+  const Rank::Turn turn(rank);
+  return rank.node_ports()->now() * 1000000 / rank.node_ports()->clock_khz();
 }
 
 unisono_result unisono_smi_meet(SMI_Comm comm) {

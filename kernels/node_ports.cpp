@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -64,6 +65,8 @@ std::unique_ptr<NodePorts> NodePorts::of_environment(Rank& rank, std::uint32_t n
     if (std::stoul(given.at("ranks")) != ranks) {
       refuse(formatted("the cables are of {} ranks, and the job has {}", given.at("ranks"), ranks));
     }
+    static std::atomic<bool> has_node{false};
+    if (has_node.exchange(true)) refuse("a second context of this process asks for its rank's node; there is one");
     return std::make_unique<NodePorts>(rank, open_node(given.at("library"), settings));
   } catch (const std::logic_error&) {
     refuse(formatted("\"{}\" is not understood", text));

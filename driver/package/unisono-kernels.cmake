@@ -184,13 +184,14 @@ function(_unisono_rtl target topology needs program)
     return()
   endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${topology})
+  cmake_path(GET program PARENT_PATH folder)  # where hosts of SMI look for their kernels
   set(node_ports 16)
   if(UNISONO_NODE_PORTS)
     set(node_ports ${UNISONO_NODE_PORTS})
   endif()
   add_custom_target(${target} COMMAND ${UNISONO_COMMAND} run -n ${ranks} --platform rtl --cables ${topology}
-                    --node-ports ${node_ports} ${program}
-                    ${ARGN} USES_TERMINAL VERBATIM)
+                    --node-ports ${node_ports} ${program} ${ARGN}
+                    WORKING_DIRECTORY ${folder} USES_TERMINAL VERBATIM)
   add_dependencies(${target} ${needs})
 endfunction()
 

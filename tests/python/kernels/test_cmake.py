@@ -18,6 +18,14 @@ pytestmark = pytest.mark.skipif(not parsing.available(), reason="libclang is not
 ROOT = HERE.parents[2]
 
 
+def has_node() -> bool:
+    try:
+        find_node(16)
+    except CablesError:
+        return False
+    return True
+
+
 def cmake(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["cmake", *map(str, words)], capture_output=True, text=True, timeout=240, check=False)
 
@@ -73,9 +81,7 @@ def test_routes_and_report(project: tuple[Path, Path]) -> None:
 
 
 def test_the_same_program_runs_at_simulated_nodes(project: tuple[Path, Path]) -> None:
-    try:
-        find_node(16)
-    except CablesError:
+    if not has_node():
         pytest.skip("the simulated node is not built (make cables)")
     done = cmake("--build", project[1], "--target", "chain-rtl")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -167,6 +173,10 @@ def test_a_project_of_smi(tmp_path: Path, prefix: Path) -> None:
         capture_output=True, text=True, timeout=60, check=False, cwd=build / "chain",
     )  # fmt: skip
     assert sorted(done.stdout.splitlines()) == ["0 0", "1 1", "2 12", "3 123"], done.stderr
+    if has_node():
+        done = cmake("--build", build, "--target", "chain_rtl")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert {"0 0", "1 1", "2 12", "3 123"} <= set(done.stdout.splitlines())
 
 
 def test_a_missing_command_is_told(tmp_path: Path, prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
