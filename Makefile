@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all bench-streams bench-vector-matrix bench-offload bench-dlrm whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all bench-streams bench-vector-matrix bench-offload bench-dlrm whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -45,17 +45,20 @@ whole-firmware:
 test-rtl: packages-rtl environment-rtl package ## tests of the hardware engine: modules, firmware, engines against the interpreter
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl
 	$(STEP) -k 3 rtl-engines "engines against the interpreter" tools/ctest 0.3 release -L '^rtl$$'
-	$(STEP) -t 900 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py tests/python/platforms/test_device_streams.py tests/python/kernels/test_named.py tests/python/kernels/test_dlrm.py
+	$(STEP) -t 900 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py tests/python/platforms/test_device_streams.py tests/python/kernels/test_named.py tests/python/kernels/test_dlrm.py tests/python/kernels/test_cables.py
 	$(STEP) -t 1200 -k 18 rtl "modules" tools/rtl/test
 
 test-rtl-full: packages-rtl environment-rtl package ## the same with more cases, surroundings and parameters: an hour
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl-full
 	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L '^rtl' -j $(JOBS) --no-label-summary
-	$(STEP) -t 7200 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py tests/python/platforms/test_device_streams.py tests/python/kernels/test_named.py tests/python/kernels/test_dlrm.py
+	$(STEP) -t 7200 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py tests/python/platforms/test_device_streams.py tests/python/kernels/test_named.py tests/python/kernels/test_dlrm.py tests/python/kernels/test_cables.py
 	$(STEP) -t 4000 -k 18 rtl-full "modules, full width" tools/rtl/test --full
 
 cluster: packages-rtl environment-rtl package ## the simulated cluster, for unisono run --platform rtl
 	$(STEP) cluster "simulated cluster" tools/build --cluster
+
+cables: packages-rtl environment-rtl package ## simulated nodes of SMI's transport, for unisono run --platform rtl --cables
+	$(STEP) cables "simulated nodes" tools/build --cables
 
 bench-streams: build ## elements between kernels of two ranks: channels of SMI, and stream ports, beside sends
 	tools/bench-streams $(JSON)

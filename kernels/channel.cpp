@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "kernels/group.hpp"
 #include "kernels/rank.hpp"
+#include "kernels/timed_collective.hpp"
 
 namespace unisono::kernels {
 
@@ -140,6 +141,12 @@ unsigned bytes_of_type(SMI_Datatype type) {
 void push(Group& group, unisono_smi_channel& channel, const void* data, std::uint64_t count) {
   if (count == 0) return;
   SendLink& link = *send_link(group, channel);
+  if (group.owner().node_ports() != nullptr) {
+    if (!link.active()) beyond(group, channel, "pushed");
+    link.push_timed(data, count);
+    if (!link.active()) close(channel);
+    return;
+  }
   const auto* from = static_cast<const std::byte*>(data);
   const std::uint64_t piece = Rank::strict() ? 1 : kChunkBytes / channel.element_bytes;
   while (count != 0) {
@@ -153,10 +160,11 @@ void push(Group& group, unisono_smi_channel& channel, const void* data, std::uin
   if (!link.active()) close(channel);
 }
 
-void flush(Group& /*group*/, unisono_smi_channel& channel) {
+void flush(Group& group, unisono_smi_channel& channel) {
   require(channel, channel.kind == UNISONO_SMI_SEND, "flush");
   if (channel.state == nullptr || channel.state == &ended_state) return;
-  static_cast<SendLink*>(channel.state)->ship();
+  auto& link = *static_cast<SendLink*>(channel.state);
+  group.owner().node_ports() != nullptr ? link.flush_timed() : link.ship();
 }
 
 void pop(Group& group, unisono_smi_channel& channel, void* data, std::uint64_t count) {
@@ -174,6 +182,12 @@ void pop(Group& group, unisono_smi_channel& channel, void* data, std::uint64_t c
     channel.end = &link.end;
   }
   ReceiveLink& link = *static_cast<ReceiveLink*>(channel.state);
+  if (group.owner().node_ports() != nullptr) {
+    if (!link.active()) beyond(group, channel, "popped");
+    link.pop_timed(data, count);
+    if (!link.active()) close(channel);
+    return;
+  }
   auto* to = static_cast<std::byte*>(data);
   while (count != 0) {
     if (!link.active()) beyond(group, channel, "popped");
@@ -191,9 +205,16 @@ void collective(Group& group, unisono_smi_channel& channel, const void* send, vo
   if (calls == 0) return;
   if (channel.state == &ended_state) beyond(group, channel, "asked for");
   if (channel.state == nullptr) {
-    channel.state = &group.keep(std::make_unique<CollectiveChannel>(group, channel));
+    if (group.owner().node_ports() == nullptr) {
+      channel.state = &group.keep(std::make_unique<CollectiveChannel>(group, channel));
+    } else {
+      const Use use = checked(group, channel);
+      group.listen();
+      channel.state =
+          &group.keep(std::make_unique<TimedCollective>(group, static_cast<std::uint32_t>(channel.port), use));
+    }
   }
-  auto& state = *static_cast<CollectiveChannel*>(channel.state);
+  auto& state = *static_cast<AnyCollective*>(channel.state);
   state.run(static_cast<const std::byte*>(send), static_cast<std::byte*>(receive), calls);
   channel.end = state.end() == nullptr ? closed_end() : state.end();
   if (!state.ended()) return;

@@ -15,16 +15,28 @@ class Group;
 
 /// An opened collective on this rank, from its first element to its last. Elements are counted in calls: in each, an
 /// element is given, or one is got, or both.
-class CollectiveChannel {
+class AnyCollective {
+ public:
+  AnyCollective() = default;
+  AnyCollective(const AnyCollective&) = delete;
+  AnyCollective& operator=(const AnyCollective&) = delete;
+  virtual ~AnyCollective() = default;
+
+  /// Throws Error.
+  virtual void run(const std::byte* send, std::byte* receive, std::uint64_t calls) = 0;
+  virtual bool ended() const = 0;
+  /// Of the one link that single elements may go to or come from without asking here; null: none.
+  virtual unisono_smi_end* end() const = 0;
+};
+
+/// One over links of the engine's.
+class CollectiveChannel final : public AnyCollective {
  public:
   CollectiveChannel(Group& group, const unisono_smi_channel& channel);
-  CollectiveChannel(const CollectiveChannel&) = delete;
-  CollectiveChannel& operator=(const CollectiveChannel&) = delete;
 
-  void run(const std::byte* send, std::byte* receive, std::uint64_t calls);
-  bool ended() const { return done_ == calls_; }
-  /// Of the one link that single elements may go to or come from without asking here; null: none.
-  unisono_smi_end* end() const { return end_; }
+  void run(const std::byte* send, std::byte* receive, std::uint64_t calls) override;
+  bool ended() const override { return done_ == calls_; }
+  unisono_smi_end* end() const override { return end_; }
 
  private:
   void bcast(std::byte* data, std::uint64_t calls);

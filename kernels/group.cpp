@@ -50,12 +50,12 @@ Group::Group(Rank& owner, std::shared_ptr<driver::Communicator> communicator)
 
 Group::~Group() = default;
 
-CollectiveChannel& Group::keep(std::unique_ptr<CollectiveChannel> collective) {
+AnyCollective& Group::keep(std::unique_ptr<AnyCollective> collective) {
   collectives_.push_back(std::move(collective));
   return *collectives_.back();
 }
 
-void Group::drop(const CollectiveChannel& collective) {
+void Group::drop(const AnyCollective& collective) {
   std::erase_if(collectives_, [&](const auto& kept) { return kept.get() == &collective; });
 }
 
@@ -159,6 +159,10 @@ void Group::tell(std::uint32_t peer, const Control& control) {
 
 void Group::tell_broken(std::uint32_t port, std::uint32_t peer, const std::string& sentence) {
   tell(peer, Control(Control::Kind::kBroken, port, rank(), sentence));
+}
+
+void Group::tell_left(std::uint32_t port, std::uint32_t peer, const std::string& sentence) {
+  tell(peer, Control(Control::Kind::kLeft, port, rank(), sentence));
 }
 
 void Group::tell_waits(const std::string& waits) {

@@ -13,7 +13,7 @@
 
 namespace unisono::kernels {
 
-class CollectiveChannel;
+class AnyCollective;
 class Rank;
 
 /// What an SMI_Comm points to; the driver's, but for `rank`, `size` and the numbers.
@@ -46,8 +46,8 @@ class Group final : public unisono_smi_comm, public Receiver {
   }
 
   /// Owns a collective until it has ended.
-  CollectiveChannel& keep(std::unique_ptr<CollectiveChannel> collective);
-  void drop(const CollectiveChannel& collective);
+  AnyCollective& keep(std::unique_ptr<AnyCollective> collective);
+  void drop(const AnyCollective& collective);
 
   /// Sends what kernels have pushed, and the thread `me`; null: no thread.
   void ship(const Task* me);
@@ -56,6 +56,8 @@ class Group final : public unisono_smi_comm, public Receiver {
 
   /// Tells the sender what the receiver has found wrong.
   void tell_broken(std::uint32_t port, std::uint32_t peer, const std::string& sentence);
+  /// And the receiver what the sender has.
+  void tell_left(std::uint32_t port, std::uint32_t peer, const std::string& sentence);
   /// Tells all others what is waited for here, for `stuck`.
   void tell_waits(const std::string& waits);
   /// What others have told of their waits, by rank; empty: nothing yet.
@@ -79,7 +81,7 @@ class Group final : public unisono_smi_comm, public Receiver {
   std::map<std::uint64_t, std::unique_ptr<SendLink>> senders_;
   std::map<std::uint64_t, std::unique_ptr<ReceiveLink>> receivers_;
   std::vector<SendLink*> list_;  ///< of senders
-  std::vector<std::unique_ptr<CollectiveChannel>> collectives_;
+  std::vector<std::unique_ptr<AnyCollective>> collectives_;
   bool listens_ = false;
   std::vector<bool> left_;  ///< by rank: it has said so
   std::vector<std::string> waits_;

@@ -11,6 +11,7 @@
 #include "core/text.hpp"
 #include "kernels/channel.hpp"
 #include "kernels/group.hpp"
+#include "kernels/node_ports.hpp"
 #include "kernels/rank.hpp"
 #include "unisono/smi.h"
 
@@ -231,14 +232,50 @@ void unisono_kernel_yield(int polls) {
 }
 
 void unisono_kernel_tick(uint64_t cycles) {
-  if (cycles == 0) return;
+  Rank* const rank = Rank::current();
+  if (rank == nullptr || cycles == 0) return;
   if (Kernel* const kernel = Rank::current_kernel(); kernel != nullptr) kernel->ticks += cycles;
-  unisono_kernel_yield(0);
+  rank->tick(cycles);
 }
 
 uint64_t unisono_kernel_cycle(void) {
+  Rank* const rank = Rank::current();
+  if (rank != nullptr && rank->node_ports() != nullptr) return rank->node_ports()->now();
   const Kernel* const kernel = Rank::current_kernel();
   return kernel != nullptr ? kernel->ticks : 0;
+}
+
+uint64_t unisono_kernel_nanoseconds(SMI_Comm comm) {
+  Rank& rank = group_of(comm).owner();
+  if (rank.node_ports() == nullptr) {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  }
+  const Rank::Turn turn(rank);
+  return rank.node_ports()->now() * 1000000 / rank.node_ports()->clock_khz();
+}
+
+unisono_result unisono_smi_meet(SMI_Comm comm) {
+  if (group_of(comm).owner().node_ports() != nullptr) {
+    return driving(comm, [](Group& group) {
+      if (Rank::current() != nullptr) {
+        throw Error(ErrorCode::kInvalidArgument, "the hosts of a job meet, not its kernels");
+      }
+      group.owner().meet();
+    });
+  }
+  unisono_call call{};
+  call.struct_size = sizeof call;
+  call.collective = UNISONO_BARRIER;
+  return unisono_run(unisono_smi_world_communicator(), &call);
+}
+
+int unisono_kernel_queue_turn(unisono_kernel_queue* queue, int writes, int waits) {
+  Rank* const rank = Rank::current();
+  if (rank != nullptr && rank->node_ports() != nullptr) {
+    return rank->node_ports()->turn(*queue, writes != 0, waits != 0) ? 1 : 0;
+  }
+  return rank != nullptr ? -1 : 1;
 }
 
 void unisono_kernel_queue_wait(unisono_kernel_queue* queue, int writes) {
@@ -270,7 +307,9 @@ void unisono_kernel_queue_wait(unisono_kernel_queue* queue, int writes) {
 void unisono_kernel_queue_wake(unisono_kernel_queue* queue, int writes) {
   auto* const other = static_cast<Task*>(writes != 0 ? queue->writer : queue->reader);
   (writes != 0 ? queue->writer_waits : queue->reader_waits) = 0;
-  if (Rank* const rank = Rank::current(); rank != nullptr && other != nullptr) rank->wake(*other);
+  Rank* const rank = Rank::current();
+  if (rank == nullptr || other == nullptr) return;
+  rank->node_ports() != nullptr ? rank->node_ports()->wake_next(*other) : rank->wake(*other);
 }
 
 }  // extern "C"

@@ -14,16 +14,19 @@ namespace {
 
 constexpr std::uint64_t kUnbounded = std::numeric_limits<std::uint64_t>::max();
 
-const char* kind_name(std::uint8_t kind) {
+}  // namespace
+
+const char* kind_name(std::uint32_t kind) {
   static constexpr const char* kNames[] = {"nothing", "send",   "receive",   "bcast",     "reduce",
                                            "scatter", "gather", "allreduce", "allgather", "alltoall"};
   return kind < std::size(kNames) ? kNames[kind] : "something unknown";
 }
 
-/// Both ends of point to point are one kind.
 std::uint8_t common_kind(std::uint8_t kind) {
   return kind == UNISONO_SMI_RECEIVE ? std::uint8_t{UNISONO_SMI_SEND} : kind;
 }
+
+namespace {
 
 ChunkHeader header_of(const Flight& flight) {
   ChunkHeader header{};
@@ -102,6 +105,12 @@ void Link::wait(Wait::Kind kind, std::uint64_t element) {
 
 void SendLink::open(const Use& use) {
   begin(use, "sends");
+  if (group_.owner().node_ports() != nullptr) {
+    begin_ = end.cursor = end.limit = nullptr;
+    shipped_ = 0;
+    open_timed(use);
+    return;
+  }
   capacity_ = kChunkBytes / element_;
   shipped_ = 0;
   popped_ = 0;
@@ -184,7 +193,7 @@ void SendLink::settle() {
 }
 
 void SendLink::ship() {
-  if (!active_ || !dirty()) return;
+  if (!active_ || !dirty()) return;  // nor is it dirty where elements go to a node in hardware
   Rank& rank = group_.owner();
   const auto bytes = static_cast<std::uint64_t>(end.cursor - begin_);
   ChunkHeader header{};
@@ -245,6 +254,10 @@ void ReceiveLink::open(const Use& use) {
   before_ = told_ = 0;
   credit_every_ = 0;
   begin_ = end.cursor = end.limit = stop_ = nullptr;
+  if (group_.owner().node_ports() != nullptr) {
+    open_timed(use);
+    return;
+  }
   post();
 }
 

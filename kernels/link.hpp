@@ -19,6 +19,7 @@
 namespace unisono::kernels {
 
 class Group;
+struct PortComplaint;
 
 /// What a channel has a link do.
 struct Use {
@@ -28,6 +29,7 @@ struct Use {
   Func func = Func::kNone;
   std::uint32_t root = 0;
   std::int64_t degree = -1;  ///< asynchronicity degree; -1: none was given
+  bool credits = false;      ///< in hardware: the sender waits for credits, also if k is as large as the count
 };
 
 /// Before the elements of a chunk.
@@ -71,10 +73,17 @@ class Link : public Receiver {
     active_ = false;
   }
 
+  /// Who waits for it looks again.
+  void notify() { wake(); }
+  std::uint32_t element() const { return element_; }
+
   unisono_smi_end end{};
 
  protected:
   ~Link() = default;
+  std::uint32_t peer_in_job() const;
+  void check_timed(const Use& use) const;
+  void exchange_cards(const Use& use, bool sends);
   void begin(const Use& use, const char* verb);
   void wait(Wait::Kind kind, std::uint64_t element);
   void check() const;
@@ -107,6 +116,11 @@ class SendLink final : public Link {
   void settle();
   /// Sends what has been taken.
   void ship();
+  /// Where the rank's kernels stand at a node in hardware, instead of these three: takes elements and waits for room,
+  /// strictly for that of the last one only if `last_waits`, else in settle_timed; has what was pushed leave.
+  void push_timed(const void* elements, std::uint64_t count, bool last_waits = true);
+  void settle_timed();
+  void flush_timed();
   bool dirty() const { return end.cursor != begin_; }
   std::uint64_t pushed() const { return shipped_ + static_cast<std::uint64_t>(end.cursor - begin_) / element_; }
 
@@ -117,6 +131,7 @@ class SendLink final : public Link {
   void landed(const std::shared_ptr<Flight>& flight) override;
 
  private:
+  void open_timed(const Use& use);
   void renew();
   void limit();
   bool room() const;
@@ -148,11 +163,18 @@ class ReceiveLink final : public Link {
   void consume(std::uint64_t count);
   std::uint64_t popped() const { return before_ + static_cast<std::uint64_t>(end.cursor - begin_) / element_; }
 
+  /// Where the rank's kernels stand at a node in hardware, instead of these: the sender may begin; and elements, when
+  /// they have come. `lanes`: of a word, at most.
+  void offer_timed(std::uint64_t lanes);
+  void pop_timed(void* elements, std::uint64_t count);
+
   /// From the sender of the same rank.
   void deliver(std::shared_ptr<Flight> flight);
   void landed(const std::shared_ptr<Flight>& flight) override;
 
  private:
+  void open_timed(const Use& use);
+  [[noreturn]] void complain(const PortComplaint& complaint);
   void post();
   bool next();
   void release();
@@ -166,7 +188,14 @@ class ReceiveLink final : public Link {
   std::uint64_t told_ = 0;
   std::uint32_t credit_every_ = 0;
   unsigned char* stop_ = nullptr;  ///< end of the chunk's elements
+  bool strictly_ = false;          ///< there, no element comes that nobody has asked for
+  bool offered_ = false;           ///< the node in hardware has the channel
 };
+
+/// For sentences: what a channel is for.
+const char* kind_name(std::uint32_t kind);
+/// Both ends of point to point are one kind.
+std::uint8_t common_kind(std::uint8_t kind);
 
 /// Bytes of the elements of a chunk. With its header it is an eager message, which goes without its receiver's doing.
 inline constexpr std::size_t kChunkBytes = 8160;

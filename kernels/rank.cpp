@@ -9,8 +9,10 @@
 #include "core/per_process.hpp"
 #include "core/text.hpp"
 #include "driver/front_door.hpp"
+#include "kernels/channel.hpp"
 #include "kernels/group.hpp"
 #include "kernels/named_run.hpp"
+#include "kernels/node_ports.hpp"
 #include "kernels/stuck.hpp"
 
 namespace unisono::kernels {
@@ -26,6 +28,12 @@ constexpr std::chrono::microseconds kPolling{20};
 /// How long one who leaves waits for the others to leave.
 constexpr std::chrono::milliseconds kFarewell{100};
 constexpr std::size_t kSpareFlights = 64;
+/// How long a program may be busy elsewhere before its clock goes on without it: others may need its node.
+constexpr std::chrono::milliseconds kGrace{5000};
+/// How long nodes at the other ends of cables are waited for before anything else is looked at.
+constexpr std::chrono::microseconds kNeighbours{2000};
+/// Cycles after which the engine and the program's other threads are looked at.
+constexpr int kCycles = 512;
 
 struct Current {
   Rank* rank = nullptr;
@@ -81,6 +89,9 @@ Rank::Rank(const std::shared_ptr<driver::Context>& context)
     : context_(context), ports_(std::make_shared<PortsInUse>()), endpoint_(context->endpoint()) {
   world_rank_ = endpoint_->engine->rank(0);
   timeout_ = endpoint_->engine->state(0).timeout;
+  node_ports_ = NodePorts::of_environment(*this, world_rank_, endpoint_->engine->size(0));
+  // Its node passes on what is for others, whether kernels run here or not.
+  if (node_ports_ != nullptr) thread_ = std::thread([this] { background(); });
   // Kernels at stream ports take turns with the others.
   driver::set_yield([] {
     Rank* const rank = current();
@@ -130,6 +141,7 @@ void Rank::leave_role() {
   {
     const std::lock_guard lock(role_mutex_);
     driven_ = false;
+    if (thread_.get_id() != std::this_thread::get_id()) driven_until_ = Clock::now();
   }
   role_.notify_all();
 }
@@ -156,6 +168,7 @@ void Rank::block(const Wait& wait) {
   Task& me = here();
   me.wait = wait;
   me.ready.store(false, std::memory_order_relaxed);
+  if (node_ports_ != nullptr && wait.kind != Wait::Kind::kNone) node_ports_->waits(me);
   if (me.fibre != nullptr) {
     me.fibre->suspend();
   } else {
@@ -177,6 +190,10 @@ void Rank::yield(bool polls) {
     if (!step()) idle(kPolling);
     return;
   }
+  if (node_ports_ != nullptr) {
+    node_ports_->wait_until(node_ports_->now() + 1);
+    return;
+  }
   me.ready.store(true, std::memory_order_relaxed);
   if (polls) {
     polling_.push_back(&me);
@@ -187,6 +204,17 @@ void Rank::yield(bool polls) {
   if (const auto& named = current_kernel()->named; named != nullptr && named->left()) {
     end_kernel(ErrorCode::kTimeout, "its call has ended before it");
   }
+}
+
+void Rank::tick(std::uint64_t cycles) {
+  if (cycles == 0) return;
+  if (node_ports_ == nullptr || here().fibre == nullptr) {
+    yield(false);
+    return;
+  }
+  node_ports_->waits(here());
+  node_ports_->wait_until(node_ports_->now() + cycles);
+  node_ports_->node().moved();
 }
 
 void Rank::run(Task& task) {
@@ -250,7 +278,25 @@ void Rank::forget() {
   to_forget_.clear();
 }
 
+/// Lets the clock go on until a task can, and a while at most. Whether anything came.
+bool Rank::clocks(std::chrono::microseconds at_most) {
+  if (drain() || !ready_.empty()) return true;
+  moved_ = false;
+  bool stands = false;
+  for (int i = 0; i < kCycles && !moved_; ++i) {
+    if (node_ports_->cycle(std::min(at_most, kNeighbours))) continue;
+    stands = true;
+    break;
+  }
+  if (moved_ && !stands) return true;
+  endpoint_->engine->progress();
+  leave_role();
+  take_role();
+  return drain() || moved_;
+}
+
 bool Rank::idle(std::chrono::microseconds at_most) {
+  if (node_ports_ != nullptr) return clocks(at_most);
   ship();
   if (drain()) return true;
   if (!ready_.empty()) return true;
@@ -282,6 +328,7 @@ bool Rank::idle(std::chrono::microseconds at_most) {
 void Rank::run_until(Task& me) {
   auto last = Clock::now();
   moved_ = false;
+  std::uint64_t moves = 0;
   while (!me.ready.load(std::memory_order_acquire)) {
     if (step()) {
       bool others = false;
@@ -295,10 +342,15 @@ void Rank::run_until(Task& me) {
       take_role();
       continue;
     }
-    if (moved_) {
-      moved_ = false;
+    if (node_ports_ != nullptr) {
+      // Others that go on may end this wait, however long they take for it.
+      const std::uint64_t now = node_ports_->node().moves();
+      if (moves != now) last = Clock::now();
+      moves = now;
+    } else if (moved_) {
       last = Clock::now();
     }
+    moved_ = false;
     const auto left = timeout_ - std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - last);
     if (left.count() <= 0) {
       const std::string sentence = stuck(*this, timeout_);
@@ -334,6 +386,7 @@ std::shared_ptr<Kernel> Rank::launch(std::string name, std::function<void()> bod
   kernels_.push_back(kernel);
   ready_.push_back(&kernel->task);
   moved_ = true;
+  if (node_ports_ != nullptr) node_ports_->kernel_begins();
   if (!thread_.joinable()) thread_ = std::thread([this] { background(); });
   return kernel;
 }
@@ -367,6 +420,7 @@ void Rank::end_kernel(ErrorCode code, std::string sentence) {
 void Rank::end(Kernel& kernel) {
   kernel.ended = true;
   moved_ = true;
+  if (node_ports_ != nullptr) node_ports_->kernel_ends();
   for (const auto& [number, group] : groups_) {
     const std::string left = group->leave(kernel.task);
     if (left.empty() || kernel.code != ErrorCode::kOk) continue;
@@ -496,14 +550,64 @@ void Rank::receive(const Group& group, std::uint32_t peer, std::uint32_t tag, co
   start(request, flight);
 }
 
+void Rank::meet() {
+  SmiNode& node = node_ports_->node();
+  node.come();
+  auto last = Clock::now();
+  std::uint64_t moves = 0;
+  for (;;) {
+    if (const auto when = node.meeting(); when && node.now() >= *when) return;
+    if (step()) continue;
+    if (const std::uint64_t now = node.moves() + (node.meeting() ? node.now() : 0); now != moves) {
+      moves = now;
+      last = Clock::now();
+    }
+    if (Clock::now() - last > timeout_) {
+      throw Error(ErrorCode::kTimeout,
+                  formatted("rank {}: nothing has gone on for {} s, and not all ranks have come to "
+                            "the barrier of the hosts",
+                            world_rank_, static_cast<double>(timeout_.count()) / 1e6));
+    }
+    // Cycle by cycle, for nobody goes beyond that in which all go on.
+    moved_ = false;
+    if (!node_ports_->cycle(kNeighbours)) {
+      endpoint_->engine->progress();
+      drain();
+    }
+  }
+}
+
+/// Others need this rank's node to pass on what is theirs.
+void Rank::clock_until_all_leave() {
+  SmiNode& node = node_ports_->node();
+  node.leave();
+  auto last = Clock::now();
+  std::uint64_t seen = node.now();
+  while (!node.all_left() && Clock::now() - last < timeout_) {
+    for (int i = 0; i < kCycles && node_ports_->cycle(kNeighbours); ++i) {
+    }
+    if (node.now() != seen) last = Clock::now();
+    seen = node.now();
+    endpoint_->engine->progress();
+    drain();
+  }
+}
+
 void Rank::finish() {
   auto last = Clock::now();
+  std::uint64_t moves = 0;
   for (;;) {
     while (step()) moved_ = true;
     ship();
     const bool awaits =
         std::any_of(groups_.begin(), groups_.end(), [](const auto& entry) { return entry.second->awaits(); });
-    if (sends_ == 0 && !awaits) return;
+    const bool gone = node_ports_ == nullptr || node_ports_->all_gone();
+    if (sends_ == 0 && !awaits && gone) return;
+    if (node_ports_ != nullptr) {
+      const std::uint64_t now = node_ports_->node().moves();
+      moved_ = moves != now;
+      moves = now;
+    }
     if (moved_) {
       moved_ = false;
       last = Clock::now();
@@ -522,6 +626,7 @@ void Rank::close(bool in_order) {
     try {
       const Turn turn(*this);
       finish();
+      if (node_ports_ != nullptr) clock_until_all_leave();
       for (const auto& [number, group] : groups_) group->leave_all();
       finish();
       // Kernels elsewhere may have receives posted that this rank's leaving would end with an error, and all calls of
@@ -564,7 +669,12 @@ void Rank::background() {
   while (!closed_) {
     // Where nothing can go on by itself, the engine is left to the program's threads.
     const auto lives = [](const auto& kernel) { return !kernel->ended; };
-    if (driven_ || wanted_ != 0 || (sends_ == 0 && std::none_of(kernels_.begin(), kernels_.end(), lives))) {
+    if (node_ports_ != nullptr) {
+      if (driven_ || wanted_ != 0 || Clock::now() - driven_until_ < kGrace) {
+        role_.wait_for(lock, kNap);
+        continue;
+      }
+    } else if (driven_ || wanted_ != 0 || (sends_ == 0 && std::none_of(kernels_.begin(), kernels_.end(), lives))) {
       role_.wait_for(lock, kNap);
       continue;
     }

@@ -25,6 +25,7 @@ namespace unisono::kernels {
 
 class Group;
 class NamedRun;
+class NodePorts;
 class PortsInUse;
 
 class Rank : public std::enable_shared_from_this<Rank> {
@@ -66,6 +67,13 @@ class Rank : public std::enable_shared_from_this<Rank> {
   void wake(Task& task);
   /// Lets the others go on. `polls`: the caller looks for something that others do, and need not run before they have.
   void yield(bool polls);
+  /// In a kernel: so many cycles of the clock pass, if there is one; else others go on.
+  void tick(std::uint64_t cycles);
+  /// The ports of the rank's node in hardware; null: elements of channels go over the engine.
+  NodePorts* node_ports() const { return node_ports_.get(); }
+  /// All ranks of the job have come here, in the same cycle of their clocks. Only where there is a node in hardware,
+  /// and not in kernels.
+  void meet();
 
   /// `owned` lives as long as the kernel does.
   std::shared_ptr<Kernel> launch(std::string name, std::function<void()> body, std::shared_ptr<void> owned,
@@ -113,6 +121,8 @@ class Rank : public std::enable_shared_from_this<Rank> {
  private:
   void take_role();
   void leave_role();
+  bool clocks(std::chrono::microseconds at_most);
+  void clock_until_all_leave();
   void run_until(Task& task);
   bool drain();
   void forget();
@@ -134,6 +144,8 @@ class Rank : public std::enable_shared_from_this<Rank> {
   std::uint32_t wanted_ = 0;  ///< threads of the program that want to drive
   bool closed_ = false;
   std::thread thread_;
+  Clock::time_point driven_until_ = Clock::now();  ///< by a thread of the program
+  std::unique_ptr<NodePorts> node_ports_;
 
   bool moved_ = false;  ///< since somebody looked: something went on
   std::deque<Task*> ready_;

@@ -69,15 +69,19 @@ __kernel void make_means(__global volatile float16 *restrict result, __global vo
     SMI_BChannel all_sums = SMI_Open_bcast_channel(CLUSTERS * DIMS, SMI_FLOAT, 1, 0, comm);
     SMI_RChannel add_members = SMI_Open_reduce_channel(CLUSTERS, SMI_INT, SMI_ADD, 2, 0, comm);
     SMI_BChannel all_members = SMI_Open_bcast_channel(CLUSTERS, SMI_INT, 3, 0, comm);
+    // First all that is added, then all that comes back: so one follows the other without a wait.
+    int totals[CLUSTERS];
+    float16 all[CLUSTERS][WORDS];
+    for (int k = 0; k < CLUSTERS; ++k) SMI_Reduce(&add_members, &members[k], &totals[k]);
     for (int k = 0; k < CLUSTERS; ++k) {
-      int total = 0;
-      SMI_Reduce(&add_members, &members[k], &total);
-      SMI_Bcast(&all_members, &total);
+      for (int d = 0; d < WORDS; ++d) SMI_Reduce_vector(&add_sums, &sums[k][d], &all[k][d], W);
+    }
+    for (int k = 0; k < CLUSTERS; ++k) SMI_Bcast(&all_members, &totals[k]);
+    for (int k = 0; k < CLUSTERS; ++k) {
       for (int d = 0; d < WORDS; ++d) {
-        float16 word = 0;
-        SMI_Reduce_vector(&add_sums, &sums[k][d], &word, W);
+        float16 word = all[k][d];
         SMI_Bcast_vector(&all_sums, &word, W);
-        if (total > 0) word /= total;
+        if (totals[k] > 0) word /= totals[k];
         if (t < rounds - 1) write_channel_intel(starts, word);
         else result[k * WORDS + d] = word;
       }

@@ -1,8 +1,8 @@
-"""The applications of the SMI paper, natively: kernels and host are compiled, run, and compared with NumPy.
+"""The applications of the SMI paper: kernels and host are compiled, run, and compared with NumPy.
 
 python apps/smi/run.py gesummv --ranks 2
 python apps/smi/run.py stencil --ranks 8 --topology bus
-python apps/smi/run.py kmeans --ranks 8
+python apps/smi/run.py kmeans --ranks 8 --platform rtl
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -37,33 +38,40 @@ def topology(folder: Path, shape: str, ranks: int, programs: list[str]) -> Path:
     if ranks == 1:
         path.write_text(json.dumps({"fpgas": {"node-0:board0": programs[0]}, "connections": {}}))
         return path
-    sides = ["--bus", ranks] if shape == "bus" or ranks == 2 else ["--torus", f"2x{ranks // 2}"]
+    sides = ["--bus", ranks] if shape == "bus" or ranks == 2 or ranks % 2 else ["--torus", f"2x{ranks // 2}"]
     named = [word for program in programs for word in ("--program", program)]
     unisono("route", *sides, *named, "-o", path)
     return path
 
 
-def build(folder: Path, host: str, programs: list[str], shape: str, ranks: int) -> Path:
+def build(folder: Path, host: str, programs: list[str], shape: str, ranks: int, macros: Sequence[str] = ()) -> Path:
     """Checks and compiles kernels and host, and makes routes for the topology. Returns the host's program."""
+    defined = [word for macro in macros for word in ("-D", macro)]
     folder.mkdir(parents=True, exist_ok=True)
     sources = [HERE / f"{program}.cl" for program in programs]
     network = topology(folder, shape, ranks, programs)
-    unisono("kernel", "check", *sources)
-    unisono("kernel", "generate", *sources, "--topology", network, "-o", folder)
+    unisono("kernel", "check", *defined, *sources)
+    unisono("kernel", "generate", *defined, *sources, "--topology", network, "-o", folder)
     described = [word for program in programs for word in ("--program", folder / f"{program}.json")]
     if ranks > 1:
         unisono("route", network, *described, "-o", folder / "routes")
     for program, source in zip(programs, sources, strict=True):
-        unisono("kernel", "build", source, "-o", folder / f"{program}.so")
-    unisono("kernel", "host", HERE / f"{host}_host.cpp", "-I", folder, "-o", folder / host)
+        unisono("kernel", "build", *defined, source, "-o", folder / f"{program}.so")
+    unisono("kernel", "host", *defined, HERE / f"{host}_host.cpp", "-I", folder, "-o", folder / host)
     return folder / host
 
 
-def run(ranks: int, program: Path, *words: object) -> float:
-    """Runs a host on so many ranks; the seconds that it took, with starting it."""
+def run(options: argparse.Namespace, program: Path, *words: object) -> str:
+    """Runs a host on all ranks. What it took: seconds, with starting it, or cycles of the simulated clock."""
     begin = time.perf_counter()
-    unisono("run", "-n", ranks, program, *words)
-    return time.perf_counter() - begin
+    if options.platform == "native":
+        unisono("run", "-n", options.ranks, program, *words)
+        return f"{time.perf_counter() - begin:.2f} s"
+    folder = program.parent
+    on = ["--platform", "rtl", "--cables", folder / "topology.json", "--cycles", folder / "cycles.json"]
+    unisono("run", "-n", options.ranks, *on, program, *words)
+    cycles = json.loads((folder / "cycles.json").read_text())["cycles"]
+    return f"{cycles} cycles"
 
 
 def gesummv(options: argparse.Namespace, folder: Path, random: np.random.Generator) -> str:
@@ -72,15 +80,16 @@ def gesummv(options: argparse.Namespace, folder: Path, random: np.random.Generat
     if options.ranks not in (1, 2) or n % 16:
         raise SystemExit("GESUMMV runs on 1 or 2 ranks, and its size is a multiple of 16")
     programs = ["gesummv"] if options.ranks == 1 else ["gesummv_rank0", "gesummv_rank1"]
-    program = build(folder, "gesummv", programs, options.topology, options.ranks)
+    # On one rank both matrices share its memory.
+    program = build(folder, "gesummv", programs, options.topology, options.ranks, [f"MATRICES={3 - options.ranks}"])
     a, b, x = (random.integers(-3, 4, shape).astype(np.float32) for shape in ((n, n), (n, n), n))
     for name, values in (("a", a), ("b", b), ("x", x)):
         values.tofile(folder / f"{name}.bin")
-    seconds = run(options.ranks, program, folder, n)
+    took = run(options, program, folder, n)
     result = np.fromfile(folder / "y.bin", np.float32)
     expected = np.float32(1.5) * (a @ x) + np.float32(-0.25) * (b @ x)
     compare("y", result, expected)
-    return f"gesummv: {n} x {n} on {options.ranks} ranks, {seconds:.2f} s: equal to NumPy's, bit for bit"
+    return f"gesummv: {n} x {n} on {options.ranks} ranks, {took}: equal to NumPy's, bit for bit"
 
 
 def step(plane: Array) -> Array:
@@ -97,10 +106,10 @@ def stencil(options: argparse.Namespace, folder: Path, random: np.random.Generat
     if options.ranks not in GRIDS[options.topology]:
         raise SystemExit("the stencil runs on 1, 4 or 8 ranks")
     px, py = GRIDS[options.topology][options.ranks]
-    program = build(folder, "stencil", ["stencil"], options.topology, options.ranks)
+    program = build(folder, "stencil", ["stencil"], options.topology, options.ranks, [f"B={options.banks}"])
     plane = random.random((n, n), np.float32)
     plane.tofile(folder / "plane.bin")
-    seconds = run(options.ranks, program, folder, n, n, options.rounds, px, py)
+    took = run(options, program, folder, n, n, options.rounds, px, py)
     for _ in range(options.rounds):
         plane = step(plane)
     rows, columns = n // px, n // py
@@ -109,7 +118,7 @@ def stencil(options: argparse.Namespace, folder: Path, random: np.random.Generat
         tile = np.fromfile(folder / f"tile-{rank}.bin", np.float32).reshape(rows, columns)
         compare(f"the tile of rank {rank}", tile, plane[x * rows : (x + 1) * rows, y * columns : (y + 1) * columns])
     return (
-        f"stencil: {n} x {n}, {options.rounds} steps on {px} x {py} ranks, {options.topology}, {seconds:.2f} s: "
+        f"stencil: {n} x {n}, {options.rounds} steps on {px} x {py} ranks, {options.topology}, {took}: "
         "equal to NumPy's, bit for bit"
     )
 
@@ -128,7 +137,7 @@ def kmeans(options: argparse.Namespace, folder: Path, random: np.random.Generato
     centres = (middle + random.standard_normal(middle.shape, np.float32) / 2).astype(np.float32)
     points.tofile(folder / "points.bin")
     centres.tofile(folder / "centres.bin")
-    seconds = run(options.ranks, program, folder, count, options.rounds)
+    took = run(options, program, folder, count, options.rounds)
     exact, labels = centres.astype(np.float64), np.zeros(count, np.int64)
     for _ in range(options.rounds):
         labels = np.square(points[:, None, :] - exact[None]).sum(axis=2).argmin(axis=1)
@@ -142,7 +151,7 @@ def kmeans(options: argparse.Namespace, folder: Path, random: np.random.Generato
         if not np.allclose(result, exact, rtol=1e-4, atol=1e-4):
             raise SystemExit(f"wrong: centres of rank {rank} differ from NumPy's by {np.abs(result - exact).max():g}")
     return (
-        f"kmeans: {count} points, {options.rounds} rounds on {options.ranks} ranks, {seconds:.2f} s: labels equal to "
+        f"kmeans: {count} points, {options.rounds} rounds on {options.ranks} ranks, {took}: labels equal to "
         "NumPy's, centres to four digits"
     )
 
@@ -160,7 +169,14 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=None, help="2 for gesummv, 8 for the others, if none are given")
     parser.add_argument("--size", type=int, default=0, help="rows and columns, or points")
     parser.add_argument("--rounds", type=int, default=8, help="steps of the stencil, rounds of k-means (8)")
+    parser.add_argument(
+        "--platform",
+        choices=("native", "rtl"),
+        default="native",
+        help="rtl: kernels stand at nodes of SMI's transport in hardware, simulated, and cycles are told",
+    )
     parser.add_argument("--topology", choices=("torus", "bus"), default="torus")
+    parser.add_argument("--banks", type=int, choices=(1, 4), default=4, help="memory banks of the stencil (4)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=HERE.parents[1] / "build" / "apps-smi")
     options = parser.parse_args()

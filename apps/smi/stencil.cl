@@ -48,49 +48,50 @@ inline void write_bank(const int b, __global volatile float16 *restrict bank, co
   }
 }
 
+// With one bank only the first of these run.
 __kernel void read_0(__global volatile const float16 *restrict bank, const int rows, const int words, const int steps,
                      const int neighbours) {
   read_bank(0, bank, rows, words, steps, neighbours);
 }
 __kernel void read_1(__global volatile const float16 *restrict bank, const int rows, const int words, const int steps,
                      const int neighbours) {
-  read_bank(1, bank, rows, words, steps, neighbours);
+  read_bank(1 % B, bank, rows, words, steps, neighbours);
 }
 __kernel void read_2(__global volatile const float16 *restrict bank, const int rows, const int words, const int steps,
                      const int neighbours) {
-  read_bank(2, bank, rows, words, steps, neighbours);
+  read_bank(2 % B, bank, rows, words, steps, neighbours);
 }
 __kernel void read_3(__global volatile const float16 *restrict bank, const int rows, const int words, const int steps,
                      const int neighbours) {
-  read_bank(3, bank, rows, words, steps, neighbours);
+  read_bank(3 % B, bank, rows, words, steps, neighbours);
 }
 __kernel void write_0(__global volatile float16 *restrict bank, const int rows, const int words, const int steps) {
   write_bank(0, bank, rows, words, steps);
 }
 __kernel void write_1(__global volatile float16 *restrict bank, const int rows, const int words, const int steps) {
-  write_bank(1, bank, rows, words, steps);
+  write_bank(1 % B, bank, rows, words, steps);
 }
 __kernel void write_2(__global volatile float16 *restrict bank, const int rows, const int words, const int steps) {
-  write_bank(2, bank, rows, words, steps);
+  write_bank(2 % B, bank, rows, words, steps);
 }
 __kernel void write_3(__global volatile float16 *restrict bank, const int rows, const int words, const int steps) {
-  write_bank(3, bank, rows, words, steps);
+  write_bank(3 % B, bank, rows, words, steps);
 }
 
-// The next row, of the tile or of the neighbour below; without one it is not looked at.
-inline void next_row(float *row, const int i, const int rows, const int words, const int neighbours) {
-  for (int j = 0; j < words; ++j) {
+
+// Takes the next B words of the tile, or of the neighbour below; without one they are not looked at.
+inline void next_words(float *row, const int j, const int i, const int rows, const int neighbours) {
+  #pragma unroll
+  for (int b = 0; b < B; ++b) {
+    float16 word = 0;
+    if (i < rows) word = read_channel_intel(to_compute[b]);
+    else if (neighbours & HAS_DOWN) word = read_channel_intel(from_down[b]);
     #pragma unroll
-    for (int b = 0; b < B; ++b) {
-      float16 word = 0;
-      if (i < rows) word = read_channel_intel(to_compute[b]);
-      else if (neighbours & HAS_DOWN) word = read_channel_intel(from_down[b]);
-      #pragma unroll
-      for (int w = 0; w < W; ++w) row[(j * B + b) * W + w] = word[w];
-    }
+    for (int w = 0; w < W; ++w) row[(j * B + b) * W + w] = word[w];
   }
 }
 
+// While the words of a row come, those of the row above go: B of each in a cycle.
 __kernel void compute(const int rows, const int words, const int steps, const int neighbours) {
   const int width = words * B * W;
   float above[MAX_WIDTH], row[MAX_WIDTH], below[MAX_WIDTH];
@@ -103,15 +104,15 @@ __kernel void compute(const int rows, const int words, const int steps, const in
         #pragma unroll
         for (int w = 0; w < W; ++w) above[(j * B + b) * W + w] = word[w];
       }
+      next_words(row, j, 0, rows, neighbours);
     }
-    next_row(row, 0, rows, words, neighbours);
     for (int i = 0; i < rows; ++i) {
-      next_row(below, i + 1, rows, words, neighbours);
       float left = 0, right = 0;
       if (neighbours & HAS_LEFT) left = read_channel_intel(from_left);
       if (neighbours & HAS_RIGHT) right = read_channel_intel(from_right);
       const bool rim = (i == 0 && !(neighbours & HAS_UP)) || (i == rows - 1 && !(neighbours & HAS_DOWN));
       for (int j = 0; j < words; ++j) {
+        next_words(below, j, i + 1, rows, neighbours);
         #pragma unroll
         for (int b = 0; b < B; ++b) {
           float16 word;

@@ -1,6 +1,8 @@
 // What kernels and host of the stencil have in common.
 #pragma once
-#define B 4             // memory banks: each has every fourth word of a row
+#ifndef B
+#define B 4  // memory banks, 1 or 4: each has every B-th word of a row
+#endif
 #define W 16            // elements of a word
 #define MAX_WIDTH 4096  // elements of a row of a tile, at most
 #define MAX_WORDS (MAX_WIDTH / (B * W))

@@ -1,5 +1,5 @@
 # unisono_kernels(NAME [TOPOLOGY file] HOST source... PROGRAMS source... [RANKS n] [R n] [PACKET bytes]
-#                 [PROTOCOL credits|eager] [INCLUDES folder...] [DEFINITIONS macro...])
+#                 [PROTOCOL credits|eager] [INCLUDES folder...] [DEFINITIONS macro...] [ARGUMENTS word...])
 #
 # Kernels that were written for SMI, and their host. Each of PROGRAMS is a program of its own, named as its file;
 # TOPOLOGY, a file as SMI has them, says which rank runs which. Targets:
@@ -7,15 +7,16 @@
 #   NAME          the host and the libraries of kernels, for this machine's processors: NAME/NAME, NAME/PROGRAM.so
 #   NAME-routes   routing tables of the topology, proven free of deadlock: NAME/smi-routes
 #   NAME-report   prints what each program needs of hardware
-#   NAME-rtl      refused: kernels are not attached to the transport in hardware yet
+#   NAME-rtl      builds them and runs them at simulated nodes of the transport in hardware, which are cabled as TOPOLOGY
+#                 says; ARGUMENTS are the host's
 #
 # Sources are checked by `unisono kernel check` before they are compiled. The host includes smi_generated_host.h, which
 # has SmiInit_PROGRAM for each program, SmiInit for that of a rank, and SmiLibrary(rank), the library to load.
 #
-# UNISONO_COMMAND is the command `unisono`, as a list of words; it is looked for in PATH.
+# UNISONO_NODE_PORTS is how many ports those nodes have, 4 or 16 (16). UNISONO_COMMAND is the command `unisono`, as a list of words; it is looked for in PATH.
 
 function(unisono_kernels name)
-  cmake_parse_arguments(PARSE_ARGV 1 given "" "TOPOLOGY;RANKS;R;PACKET;PROTOCOL" "HOST;PROGRAMS;INCLUDES;DEFINITIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 given "" "TOPOLOGY;RANKS;R;PACKET;PROTOCOL" "HOST;PROGRAMS;INCLUDES;DEFINITIONS;ARGUMENTS")
   if(given_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "unisono_kernels(${name}): `${given_UNPARSED_ARGUMENTS}` is not understood")
   endif()
@@ -92,16 +93,18 @@ function(unisono_kernels name)
       list(APPEND route --eager)
     endif()
     add_custom_target(${name}-routes COMMAND ${route} DEPENDS ${descriptions} ${topology} VERBATIM)
+    _unisono_rtl(${name}-rtl ${topology} ${name} ${folder}/${name} ${given_ARGUMENTS})
   else()
+    _unisono_refused(${name}-rtl "unisono_kernels(${name}) has no TOPOLOGY: there are no cables to run it on")
     _unisono_refused(${name}-routes "unisono_kernels(${name}) has no TOPOLOGY: there is nothing to make routes for")
   endif()
-  _unisono_refused(${name}-rtl "${name}-rtl: kernels of SMI are not attached to the transport in hardware yet; build ${name} to run the kernels natively")
 endfunction()
 
 # smi_target(TARGET TOPOLOGY HOST KERNELS RANKS [R [MAX_RANKS [RENDEZVOUS]]]): the call of SMI's own CMakeLists.txt, with
 # its targets and folders: TARGET_host, a program in TARGET/, and TARGET_emulator, the libraries of kernels where hosts
 # look for them, TARGET/emulator_RANK/PROGRAM.aocx. Of two programs rank 0 has the first, all others the second.
-# TARGET_routes makes the tables in TARGET/smi-routes. Kernels find headers in the folder of CMakeLists.txt's build, and
+# TARGET_routes makes the tables in TARGET/smi-routes. TARGET_rtl runs the host, with the words of the variable
+# TARGET_ARGUMENTS or else with `emulator`, at simulated nodes of the transport in hardware. Kernels find headers in the folder of CMakeLists.txt's build, and
 # in those that the directory includes.
 function(smi_target name topology host kernels ranks)
   set(reads 8)
@@ -160,6 +163,36 @@ function(smi_target name topology host kernels ranks)
   add_custom_target(
     ${name}_routes COMMAND ${UNISONO_COMMAND} route ${topology} -o ${folder}/smi-routes ${described} ${eager}
     DEPENDS ${descriptions} ${topology} VERBATIM)
+  set(arguments emulator)
+  if(DEFINED ${name}_ARGUMENTS)
+    set(arguments ${${name}_ARGUMENTS})
+  endif()
+  _unisono_rtl(${name}_rtl ${topology} "${name}_host;${name}_emulator" ${folder}/${name}_host ${arguments})
+endfunction()
+
+# A target that runs a program, with a rank for each node of a topology.
+function(_unisono_rtl target topology needs program)
+  cmake_path(ABSOLUTE_PATH topology BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  if(NOT EXISTS ${topology})
+    _unisono_refused(${target} "${target}: there was no topology ${topology} when CMake ran; run it again")
+    return()
+  endif()
+  file(READ ${topology} text)
+  string(JSON ranks ERROR_VARIABLE wrong LENGTH "${text}" fpgas)
+  if(wrong)
+    _unisono_refused(${target} "${topology}: ${wrong}")
+    return()
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${topology})
+  cmake_path(GET program PARENT_PATH folder)  # where hosts of SMI look for their kernels
+  set(node_ports 16)
+  if(UNISONO_NODE_PORTS)
+    set(node_ports ${UNISONO_NODE_PORTS})
+  endif()
+  add_custom_target(${target} COMMAND ${UNISONO_COMMAND} run -n ${ranks} --platform rtl --cables ${topology}
+                    --node-ports ${node_ports} ${program} ${ARGN}
+                    WORKING_DIRECTORY ${folder} USES_TERMINAL VERBATIM)
+  add_dependencies(${target} ${needs})
 endfunction()
 
 function(_unisono_host target folder sources generated)

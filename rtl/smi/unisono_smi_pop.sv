@@ -167,7 +167,8 @@ module unisono_smi_pop #(
   // With window 0 each element is asked for by hand, and its pop gives nothing.
   logic by_hand;
   assign by_hand = strict && channel_q.window == '0;
-  assign ask     = active_q && by_hand && !asked_q && out_ready_i && part_q == '0 && !last_q
+  // Behind the first control packet, which tells of no elements.
+  assign ask     = active_q && by_hand && !first_q && !asked_q && out_ready_i && part_q == '0 && !last_q
                    && left_q != '0;
 
   assign due  = first_q || (!last_q && (packets_q >= 32'(Batch)

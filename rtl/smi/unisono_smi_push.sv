@@ -13,8 +13,8 @@
 //
 // Control packets (OpSynch), from the receiver: bytes 0-3 elements that were popped since the last
 // one, 4-7 packets likewise, byte 8 is 1 in the first of a message. Each is taken at once. The first
-// is remembered for each rank until a channel to it is opened; others count only if they come from
-// the peer of the open channel behind its first.
+// is remembered for each rank until a channel to it is opened, and so is an element that was asked
+// for behind it; others count only if they come from the peer of the open channel behind its first.
 //
 // Latency: 2 cycles from the word that fills a packet to out_valid_o. Throughput: a word per cycle,
 // and a packet per cycle. in_ready_o depends on out_ready_i within the cycle.
@@ -90,7 +90,7 @@ module unisono_smi_push #(
   header_t                header;
 
   // ---- What the receiver has told.
-  logic [MaxRanks-1:0]  first_q;
+  logic [MaxRanks-1:0]  first_q, asked_q;
   logic                 begun_q;
   logic [PlaceBits-1:0] places_q;
   logic [32:0]          window_q;
@@ -233,6 +233,24 @@ module unisono_smi_push #(
   assign peer  = PeerBits'(channel_q.peer);
   assign known = active_q && channel_q.credits && !begun_q && first_q[peer];
 
+  // What was asked for before a channel was opened: with window 0, one element.
+  logic asks_early;
+  assign asks_early = control_valid_i && !control_data_i[64] && told_elements != '0
+                      && 32'(told.src) < MaxRanks && first_q[PeerBits'(told.src)];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      asked_q <= '0;
+    end else begin
+      if (asks_early) begin
+        asked_q[PeerBits'(told.src)] <= 1'b1;
+      end
+      if (known) begin
+        asked_q[peer] <= 1'b0;
+      end
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       first_q <= '0;
@@ -255,7 +273,8 @@ module unisono_smi_push #(
       if (known) begin
         begun_q  <= 1'b1;
         places_q <= PlaceBits'(Window);
-        window_q <= 33'(channel_q.window);
+        window_q <= 33'(channel_q.window)
+                    + 33'(asked_q[peer] || (asks_early && told.src == channel_q.peer));
       end else begin
         places_q <= places_q + (tells ? told_packets : '0) - PlaceBits'(emit);
         window_q <= window_q + (tells ? 33'(told_elements) : '0) - (take ? 33'(taken) : '0);

@@ -126,6 +126,9 @@ UNISONO_API unisono_result unisono_smi_barrier(SMI_Comm comm, int port);
 /* Sends what this thread and all kernels have pushed, and waits until others have taken it. Done as the context is
  * closed, too. */
 UNISONO_API unisono_result unisono_smi_finish(SMI_Comm comm);
+/* All hosts of the job have come to it: a barrier of SMI_COMM_WORLD. Where kernels stand at simulated nodes, all go on
+ * in the same cycle. Not from kernels. */
+UNISONO_API unisono_result unisono_smi_meet(SMI_Comm comm);
 /* 1: a sender stalls exactly at element k + 1, k being the channel's asynchronicity degree, or 0 if none was given: so
  * that a program that needs more buffers than it says gets stuck. 0: channels have buffers of at least that. Of
  * channels that are opened later; UNISONO_SMI=strict in the environment sets it. */
@@ -156,11 +159,13 @@ UNISONO_API int unisono_kernel_running(void);
 /* Lets other kernels go on; does nothing outside of kernels. `polls`: the caller looks again and again for what has not
  * come. */
 UNISONO_API void unisono_kernel_yield(int polls);
-/* In a kernel beside a simulated engine, so many cycles of its clock pass; elsewhere it lets other kernels go on. */
+/* In a kernel at a simulated node, so many cycles of its clock pass; elsewhere it lets other kernels go on. */
 UNISONO_API void unisono_kernel_tick(uint64_t cycles);
 /* The cycle of the simulated clock, the same on all nodes of a cluster. Elsewhere, and where the node is native, how
  * many cycles this kernel has let pass by unisono_kernel_tick; 0 outside of kernels. */
 UNISONO_API uint64_t unisono_kernel_cycle(void);
+/* The time of kernels: that of the simulated clock of the rank's node, or else of the machine. */
+UNISONO_API uint64_t unisono_kernel_nanoseconds(SMI_Comm comm);
 
 /* A queue between kernels of one rank, of a given depth. Filled and read in place; the library is asked only if one of
  * them must wait. Not for threads of the program. */
@@ -174,6 +179,10 @@ typedef struct unisono_kernel_queue {
   int reader_waits;
   int writer_waits;
 } unisono_kernel_queue;
+/* To be asked before each element, before anything else: 1: it may be written, or read, if the queue has room for it,
+ * or has it; 0: not in this cycle of the clock, by which a queue takes an element and gives one; -1: nothing takes
+ * time, and this need not be asked again. `waits`: waits for that cycle instead of 0. */
+UNISONO_API int unisono_kernel_queue_turn(unisono_kernel_queue* queue, int writes, int waits);
 /* Waits until the queue has an element (`writes` is 0), or room for one. */
 UNISONO_API void unisono_kernel_queue_wait(unisono_kernel_queue* queue, int writes);
 /* Who waits to write (`writes` is 1), or to read, goes on. */

@@ -232,11 +232,13 @@ class Queue {
     queue_.depth = depth;
   }
   void write(const T& value) {
+    if (timed_) timed_ = unisono_kernel_queue_turn(&queue_, 1, 1) >= 0;
     if (queue_.written - queue_.read == queue_.depth) unisono_kernel_queue_wait(&queue_, 1);
     values_[queue_.written++ % queue_.depth] = value;
     if (queue_.reader_waits != 0) unisono_kernel_queue_wake(&queue_, 0);
   }
   T read() {
+    if (timed_) timed_ = unisono_kernel_queue_turn(&queue_, 0, 1) >= 0;
     if (queue_.written == queue_.read) unisono_kernel_queue_wait(&queue_, 0);
     const T value = values_[queue_.read++ % queue_.depth];
     if (queue_.writer_waits != 0) unisono_kernel_queue_wake(&queue_, 1);
@@ -245,6 +247,7 @@ class Queue {
 
  private:
   unisono_kernel_queue queue_{};
+  bool timed_ = true;  // until the library says no
   std::unique_ptr<T[]> values_;
 };
 

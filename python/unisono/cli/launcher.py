@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 from ..errors import PARTITIONED_STATUS
 from ..machine.launches import Launch, LaunchedHost, publish
+from .cables import Cables
 from .cluster import Cluster
 from .counters import Counted, JobMemory, add, table_of
 from .environment import clear_job, environment_for_hosts, fill_in, hosts_environment, job_environment
@@ -65,6 +66,7 @@ class Launcher:
         keep_going: bool = False,
         environment: dict[str, str] | None = None,
         cluster: Cluster | None = None,
+        cables: Cables | None = None,
         counters: bool = False,
         plan: Plan | None = None,
     ) -> None:
@@ -74,6 +76,7 @@ class Launcher:
         self._log = Log()
         self._environment = environment or {}
         self._cluster = cluster
+        self._cables = cables
         self._size = size
         self._prefix = prefix
         self._timeout = timeout
@@ -140,6 +143,8 @@ class Launcher:
                 if self._cluster is not None:
                     # A user who has ended the job does not wait for a wave file.
                     self._cluster.finish(*([GRACE] if self._received is not None or self._timed_out else []))
+                if self._cables is not None:
+                    self._cables.finish()
                 self._output.close()
             self._await_output()
             status = self._report()
@@ -189,6 +194,9 @@ class Launcher:
             self._cluster.start(here.in_child)
             environment |= self._cluster.environment
             self._output.add(Stream(self._cluster.output, 2, b"[cluster] "))
+        if self._cables is not None:
+            self._cables.start()
+            environment |= self._cables.environment
         if self._memory is not None:
             environment |= self._memory.environment
         environment |= self._job_environment()
@@ -200,7 +208,7 @@ class Launcher:
                 # Ranks have process groups of their own, and only the foreground group may read a terminal.
                 stdin = subprocess.PIPE if terminal else None
             own = environment
-            descriptors: tuple[int, ...] = ()
+            descriptors: tuple[int, ...] = () if self._cables is None else self._cables.descriptors
             if self._cluster is not None:
                 descriptors = (self._cluster.descriptor(number),)
                 own = environment | {"UNISONO_DEVICE_FD": str(descriptors[0])}
@@ -430,6 +438,8 @@ class Launcher:
         return table_of(counted, self._size)
 
     def _report(self) -> int:
+        if self._cables is not None:
+            self._output.say(self._cables.told)
         if self._cluster is not None and self._cluster.counted:
             self._output.say(self._cluster.counted)
         if self._memory is not None:

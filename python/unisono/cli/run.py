@@ -7,6 +7,7 @@ import contextlib
 import os
 import sys
 
+from .cables import NODE_PORTS, Cables, CablesError, CablesOptions
 from .cluster import Cluster, ClusterError, ClusterOptions
 from .command import Command, CommandError
 from .environment import JOB_VARIABLES
@@ -16,6 +17,7 @@ from .way import SSH, Plan, Way
 from .ways import tls_fault
 
 PLATFORMS = ("native", "functional", "rtl")
+MOST_LATENCY = 10_000  #: cycles of a cable
 TRANSPORTS = ("tcp", "udp", "ofi")  #: kTransports of the library: networks between hosts
 
 
@@ -111,6 +113,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="CYCLES",
         help="time that passes before a message of such a rank leaves (default 0: the native engine takes no time)",
     )
+    cables = parser.add_argument_group("kernels of SMI at simulated nodes on cables (--platform rtl)")
+    cables.add_argument(
+        "--cables",
+        metavar="T.json",
+        help="topology of the job's ranks: their channels go over SMI's transport in hardware, a simulated node for "
+        "each; calls of their hosts are the native engine's",
+    )
+    cables.add_argument(
+        "--cable-latency", type=_cycles, metavar="CYCLES", help="from node to node, in cycles of 250 MHz (40)"
+    )
+    cables.add_argument("--cable-gbits", type=_gbits, metavar="RATE", help="Gb/s that a cable carries (40)")
+    cables.add_argument("--node-ports", type=int, choices=NODE_PORTS, help="ports of a node (4)")
+    cables.add_argument("--cycles", metavar="FILE", help="write what the kernels took to a file, as JSON")
     parser.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="run a module as `python -m MODULE` does"
     )
@@ -178,6 +193,42 @@ def _cycles(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is no whole number of cycles from 0 to 2^32-1")
 
 
+def _gbits(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) <= 1000:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no rate in Gb/s, above 0 and up to 1000")
+
+
+def _cables(options: argparse.Namespace, platform: str, others: list[str]) -> CablesOptions | None:
+    """What was said of cables. Raises `CablesError`."""
+    given = {
+        "--cable-latency": options.cable_latency,
+        "--cable-gbits": options.cable_gbits,
+        "--node-ports": options.node_ports,
+        "--cycles": options.cycles,
+    }
+    named = [name for name, value in given.items() if value is not None]
+    if options.cables is None:
+        if named:
+            raise CablesError(f"{' and '.join(named)} goes with --cables")
+        return None
+    if platform != "rtl":
+        raise CablesError(f"--cables goes with --platform rtl; the platform is {platform}")
+    if others:
+        raise CablesError(f"{' and '.join(others)} is of engines in hardware; with --cables there are none")
+    if options.cable_latency is not None and not 1 <= options.cable_latency <= MOST_LATENCY:
+        raise CablesError(f"--cable-latency is {options.cable_latency}; allowed are 1 to {MOST_LATENCY} cycles")
+    known = CablesOptions(options.cables, report=options.cycles)
+    return CablesOptions(
+        options.cables,
+        options.cable_latency or known.latency,
+        options.cable_gbits or known.gbits,
+        options.node_ports or known.ports,
+        options.cycles,
+    )
+
+
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
     platform = options.platform or os.environ.get("UNISONO_PLATFORM") or PLATFORMS[0]
@@ -203,7 +254,12 @@ def execute(options: argparse.Namespace) -> int:
         )
     if platform != "rtl" and hints.given():
         return _refuse(f"{' and '.join(hints.given())} goes with --platform rtl; the platform is {platform}", 2)
-    environment = {"UNISONO_PLATFORM": platform} | dict(options.env)
+    try:
+        cabled = _cables(options, platform, [*hints.given(), *(["--kernels"] if options.kernels else [])])
+    except CablesError as failure:
+        return _refuse(str(failure), 2)
+    # What hosts call beside channels is the native engine's.
+    environment = {"UNISONO_PLATFORM": PLATFORMS[0] if cabled else platform} | dict(options.env)
     if options.kernels is not None:
         if not os.path.isfile(options.kernels):
             return _refuse(f"--kernels: there is no file {options.kernels}", 2)
@@ -235,11 +291,12 @@ def execute(options: argparse.Namespace) -> int:
             timeout=options.timeout,
             keep_going=options.keep_going,
             environment=environment,
-            cluster=Cluster(ranks, hints) if platform == "rtl" else None,
-            counters=options.counters and platform != "rtl",
+            cluster=Cluster(ranks, hints) if platform == "rtl" and cabled is None else None,
+            cables=None if cabled is None else Cables(ranks, cabled),
+            counters=options.counters and (platform != "rtl" or cabled is not None),
             plan=plan,
         ).run()
-    except ClusterError as failure:
+    except (CablesError, ClusterError) as failure:
         return _refuse(str(failure), 127)
     except LauncherError as failure:
         return _refuse(str(failure), failure.status)

@@ -27,11 +27,13 @@ class Channel {
  public:
   void name(const char* text) { queue_.name = text; }
   void write(const Element& element) {
+    if (timed_) timed_ = unisono_kernel_queue_turn(&queue_, 1, 1) >= 0;
     if (queue_.written - queue_.read == kSlots) unisono_kernel_queue_wait(&queue_, 1);
     put(element);
   }
   bool try_write(const Element& element) {
-    if (queue_.written - queue_.read == kSlots) {
+    const bool early = is_early(1);
+    if (early || queue_.written - queue_.read == kSlots) {
       unisono_kernel_yield(1);
       return false;
     }
@@ -39,11 +41,13 @@ class Channel {
     return true;
   }
   Element read() {
+    if (timed_) timed_ = unisono_kernel_queue_turn(&queue_, 0, 1) >= 0;
     if (queue_.written == queue_.read) unisono_kernel_queue_wait(&queue_, 0);
     return get();
   }
   Element try_read(bool& valid) {
-    valid = queue_.written != queue_.read;
+    const bool early = is_early(0);
+    valid = !early && queue_.written != queue_.read;
     if (valid) return get();
     unisono_kernel_yield(1);
     return Element{};
@@ -53,6 +57,12 @@ class Channel {
   // One of no depth has a register at least.
   static constexpr unsigned long long kSlots = kDepth == 0 ? 1 : kDepth;
 
+  bool is_early(int writes) {
+    if (!timed_) return false;
+    const int turn = unisono_kernel_queue_turn(&queue_, writes, 0);
+    timed_ = turn >= 0;
+    return turn == 0;
+  }
   void put(const Element& element) {
     elements_[queue_.written % kSlots] = element;
     ++queue_.written;
@@ -66,6 +76,7 @@ class Channel {
   }
 
   unisono_kernel_queue queue_{"?", 0, 0, kSlots, nullptr, nullptr, 0, 0};
+  bool timed_ = true;  // until the library says no
   Element elements_[kSlots];
 };
 
