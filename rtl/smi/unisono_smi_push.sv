@@ -9,7 +9,8 @@
 // Protocols. Eager: packets leave as the network takes them. With credits: the receiver has told of
 // places for packets before they leave. Strict, with credits: besides, in_ready_o is low while
 // `window` elements are under way that have not been popped; with window 0 an element is taken when
-// the receiver asks for one.
+// the receiver asks for one. Whole, strict without credits: every packet but the last is full;
+// in_flush_i and pauses do not count. This is what unisono_smi_reduce needs.
 //
 // Control packets (OpSynch), from the receiver: bytes 0-3 elements that were popped since the last
 // one, 4-7 packets likewise, byte 8 is 1 in the first of a message. Each is taken at once. The first
@@ -100,10 +101,12 @@ module unisono_smi_push #(
   assign ends      = left_q == '0 && fill_q <= full;
   assign permitted = !channel_q.credits || (begun_q && places_q != '0);
 
-  logic stalled;
+  logic stalled, in_parts;
+  assign in_parts = !(channel_q.strict && !channel_q.credits);
   assign emit = active_q && out_free && permitted
                 && (fill_q >= full || ends
-                    || (fill_q != '0 && (flush_q || stalled || 32'(idle_q) == IdleFlush)));
+                    || (fill_q != '0 && in_parts
+                        && (flush_q || stalled || 32'(idle_q) == IdleFlush)));
 
   always_comb begin
     rest      = fill_q;
@@ -159,7 +162,7 @@ module unisono_smi_push #(
       end
       left_q <= take ? left_q - taken : left_q;
       fill_q <= take ? rest + fill_t'(taken << channel_q.size) : rest;
-      if (take && in_flush_i) begin
+      if (take && in_flush_i && in_parts) begin
         flush_q <= rest != '0 || taken != '0;
       end else if (emit && rest == '0) begin
         flush_q <= 1'b0;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/cables/cable.hpp"
+#include "sim/cables/collective.hpp"
 #include "sim/cables/message.hpp"
 
 class Vunisono_smi_node;
@@ -46,6 +47,10 @@ class CableNode {
   /// node's, and lives until the next load().
   const Outcome& send(Message message);
   const Outcome& receive(Message message);
+  /// Queues a collective at its port; it is opened when the port's channels and collectives before it are closed.
+  const CollectiveOutcome& collective(Collective call);
+  /// Writes ranks into the tables of members, from entry `first` on, one a cycle; collectives wait for it.
+  void members(int first, const std::vector<int>& ranks);
   /// Kernels that hold go on.
   void release();
 
@@ -68,9 +73,19 @@ class CableNode {
     std::uint32_t offer = 0;
     bool flush = false;
     bool free_running = false;  ///< does not hold any more
+    bool joint = false;         ///< opened and closed by a collective
+    std::uint32_t part = 0;     ///< words do not reach over multiples of it, if it is not 0
+  };
+
+  struct Joint {
+    std::deque<std::pair<Collective, CollectiveOutcome*>> waiting;
+    Collective call;
+    CollectiveOutcome* outcome = nullptr;
   };
 
   bool pause(const End& end);
+  void drive_collective(int port);
+  void sample_collective(int port, std::uint64_t now);
   void drive_push(int port);
   void drive_pop(int port);
   void sample(std::uint64_t now);
@@ -80,10 +95,13 @@ class CableNode {
   std::mt19937 random_;
   std::deque<std::uint32_t> image_;
   End push_[kPorts], pop_[kPorts];
+  Joint joint_[kPorts];
+  std::deque<std::pair<int, int>> members_;  ///< entries to be written, and ranks
   struct {
-    std::uint32_t push_open = 0, pop_open = 0, push = 0;
+    std::uint32_t push_open = 0, pop_open = 0, push = 0, joint = 0;
   } taken_;  ///< by port: handshakes of this cycle
   std::deque<Outcome> outcomes_;
+  std::deque<CollectiveOutcome> joint_outcomes_;
   bool ran_ = false;  ///< in the cycle before
   CablePacket packets_[kLinks];
   bool sent_[kLinks] = {};
