@@ -44,6 +44,8 @@ module unisono_smi_collective
   output logic                         refused_o,
   // A collective is open.
   output logic                         busy_o,
+  // The ends that are opened now belong to a tree.
+  output logic                         tree_o,
 
   input  logic                         member_wr_en_i,
   input  logic [7:0]                   member_wr_address_i,
@@ -101,6 +103,10 @@ module unisono_smi_collective
   localparam int unsigned Neighbours = Children + 1;
   localparam int unsigned ControlBits = $bits(control_t);
 
+  if (Window > 255 || ChildDepth > 255) begin : gen_bad_window
+    $error("unisono_smi_collective: a queue of a tree has at most 255 places");
+  end
+
   // ---- The collective that is open.
   collective_t place_q;
   logic        active_q, push_due_q, pop_due_q, built, begin_now, ends;
@@ -132,6 +138,7 @@ module unisono_smi_collective
   assign is_bcast  = active_q && place_q.kind == OpBroadcast;
   assign is_reduce = active_q && place_q.kind == OpReduce;
   assign tree      = is_bcast || is_reduce;
+  assign tree_o    = tree;
   assign ends      = active_q && !push_due_q && !pop_due_q && !members_run && push_open_ready_i
                      && pop_open_ready_i && !push_valid_i && (!tree || unit_done);
 
@@ -337,7 +344,7 @@ module unisono_smi_collective
       .place_i        (place_q),
       .to_i           (to),
       .from_i         (from),
-      .window_i       (is_bcast ? 16'(Window) : 16'(ChildDepth)),
+      .window_i       (is_bcast ? 8'(Window) : 8'(ChildDepth)),
       .may_o          (may),
       .spend_i        (spend),
       .freed_i        (freed),

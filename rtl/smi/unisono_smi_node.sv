@@ -123,7 +123,7 @@ module unisono_smi_node
     logic             push_open_valid, push_open_ready, pop_open_valid, pop_open_ready;
     open_t            push_open, pop_open;
     logic             push_valid, push_ready, pop_valid, pop_ready, tell_valid, tell_ready;
-    logic             told_valid, told_ready, own_complaint;
+    logic             told_valid, told_ready, own_complaint, tree;
     logic [Width-1:0] push_data, pop_data, tell_data, told_data;
     complaint_t       pop_complaint;
 
@@ -139,6 +139,7 @@ module unisono_smi_node
       .open_valid_i   (push_open_valid),
       .open_ready_o   (push_open_ready),
       .open_i         (push_open),
+      .tree_i         (tree),
       .in_valid_i     (push_valid_i[p]),
       .in_ready_o     (push_ready_o[p]),
       .in_data_i      (push_data_i[p]),
@@ -149,13 +150,16 @@ module unisono_smi_node
       .out_data_o     (push_data),
       .control_valid_i(told_valid),
       .control_ready_o(told_ready),
-      .control_data_i (told_data)
+      .control_data_i (told_data),
+      .differ_valid_o (differ_valid_o[0][p]),
+      .differ_o       (differ_o[0][p])
     );
 
     unisono_smi_pop #(
       .PacketBytes(PacketBytes),
       .WordBytes  (WordBytes),
-      .Batch      (EndpointDepth / 4)
+      .Batch      (EndpointDepth / 4),
+      .MaxRanks   (MaxRanks)
     ) u_pop (
       .clk_i,
       .rst_ni           (run_nq),
@@ -163,6 +167,7 @@ module unisono_smi_node
       .open_valid_i     (pop_open_valid),
       .open_ready_o     (pop_open_ready),
       .open_i           (pop_open),
+      .tree_i           (tree),
       .in_valid_i       (pop_valid),
       .in_ready_o       (pop_ready),
       .in_data_i        (pop_data),
@@ -174,14 +179,14 @@ module unisono_smi_node
       .control_valid_o  (tell_valid),
       .control_ready_i  (tell_ready),
       .control_data_o   (tell_data),
+      .told_valid_i     (told_valid),
+      .told_data_i      (told_data),
       .complaint_valid_o(own_complaint),
-      .complaint_o      (pop_complaint)
+      .complaint_o      (pop_complaint),
+      .differ_valid_o   (differ_valid_o[1][p]),
+      .differ_o         (differ_o[1][p])
     );
 
-    assign differ_valid_o[0][p] = 1'b0;
-    assign differ_valid_o[1][p] = 1'b0;
-    assign differ_o[0][p]       = '0;
-    assign differ_o[1][p]       = '0;
     if (Reduces || Collects) begin : gen_collective
       logic                foreign_valid;
       logic [RankBits-1:0] foreign;
@@ -205,6 +210,7 @@ module unisono_smi_node
         .open_i                 (collective_open_i[p]),
         .refused_o              (collective_refused_o[p]),
         .busy_o                 (collective_busy_o[p]),
+        .tree_o                 (tree),
         .member_wr_en_i,
         .member_wr_address_i,
         .member_wr_rank_i,
@@ -257,6 +263,7 @@ module unisono_smi_node
       };
     end else begin : gen_plain
       logic unused_collective;
+      assign tree                 = 1'b0;
       assign push_open_valid      = push_open_valid_i[p];
       assign push_open_ready_o[p] = push_open_ready;
       assign push_open            = push_open_i[p];

@@ -126,6 +126,21 @@ package unisono_smi_pkg;
     logic [31:0] window;
   } opening_t;
 
+  // That of a channel's end. The window is of strict alone.
+  function automatic opening_t opening_of(input open_t channel);
+    logic unused_rest;
+    unused_rest = ^{channel.peer, channel.port, channel.lanes};
+    return '{
+      kind:    OpSend,
+      credits: channel.credits,
+      strict:  channel.strict && channel.credits,
+      size:    channel.size,
+      count:   channel.count,
+      window:  channel.strict && channel.credits ? channel.window : '0,
+      default: '0
+    };
+  endfunction
+
   // Two ends do not agree.
   typedef struct packed {
     logic [RankBits-1:0] peer;
@@ -143,7 +158,7 @@ package unisono_smi_pkg;
   // The payload of a control packet, from byte 0.
   typedef struct packed {
     opening_t    opening;   // of who tells it, if it is the first, asks or differs
-    logic [3:0]  reserved;
+    logic [3:0]  message;   // of a channel: how many the two had before, modulo 16
     control_e    kind;
     logic        tree;      // of a tree, not of a channel
     logic        first;     // the receiver has opened its end

@@ -9,8 +9,9 @@
 // node opens its own end. If the two do not agree, differ_o names both and the neighbour is told,
 // who names them too. Data flows all the same.
 //
-// Latency: neighbours are looked at one after the other, Children + 1 cycles for a round; a control
-// packet leaves within two rounds. Throughput: may_o and spend_i work every cycle.
+// Latency: a first counts within 4 * (Children + 2) cycles, other control packets after 2; one leaves 3
+// cycles after what it tells of. Throughput: may_o and spend_i work every cycle, a control packet
+// leaves every second one. Nothing moves while nothing comes and nothing is told.
 
 module unisono_smi_tree #(
   parameter int unsigned PacketBytes = 32,
@@ -28,8 +29,8 @@ module unisono_smi_tree #(
   input  unisono_smi_pkg::collective_t place_i,
   input  logic [Neighbours-1:0]        to_i,
   input  logic [Neighbours-1:0]        from_i,
-  // Packets that this node holds for each neighbour in from_i.
-  input  logic [15:0]                  window_i,
+  // Packets that this node holds for each neighbour in from_i, at most 255.
+  input  logic [7:0]                   window_i,
 
   output logic [Neighbours-1:0]        may_o,
   // A packet goes to a neighbour that may have it; one has been taken of a neighbour.
@@ -55,46 +56,46 @@ module unisono_smi_tree #(
   localparam int unsigned PayloadBits  = Width - HeaderBytes * 8;
   localparam int unsigned PeerBits     = MaxRanks > 1 ? $clog2(MaxRanks) : 1;
   localparam int unsigned TurnBits     = $clog2(Neighbours);
-  localparam int unsigned WindowBits   = 16;
+  localparam int unsigned WindowBits   = 8;
   localparam int unsigned ControlBits  = $bits(control_t);
   typedef logic [WindowBits-1:0] count_t;
 
-  // ---- What comes.
-  header_t  header;
-  control_t told;
-  logic     first, places, differ;
+  // ---- What comes, a cycle later.
+  header_t  header, header_q;
+  control_t told, told_q;
+  logic     valid_q, first, places, differ;
 
   assign header = header_of(PacketBytes, control_data_i[Width-1-:WideHeaderBits]);
   assign told   = control_t'(control_data_i[ControlBits-1:0]);
-  assign first  = control_valid_i && told.kind == ControlPlaces && told.first;
-  assign places = control_valid_i && told.kind == ControlPlaces && !told.first;
-  assign differ = control_valid_i && told.kind == ControlDiffer;
-
-  logic unused;
-  assign unused = ^{header, told, place_i, control_data_i};
-
-  // ---- Whose turn it is.
-  logic [TurnBits-1:0]             turn_q;
-  logic [Neighbours-1:0][RankBits-1:0] rank_of;
-  logic [RankBits-1:0]             peer;
-
-  assign rank_of = {place_i.parent, place_i.child};
-  assign peer    = rank_of[turn_q];
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      turn_q <= '0;
-    end else begin
-      turn_q <= 32'(turn_q) == Neighbours - 1 ? '0 : turn_q + TurnBits'(1);
+    valid_q  <= rst_ni && control_valid_i;
+    if (control_valid_i) begin
+      header_q <= header;
+      told_q   <= told;
     end
   end
+  assign first  = valid_q && told_q.kind == ControlPlaces && told_q.first;
+  assign places = valid_q && told_q.kind == ControlPlaces && !told_q.first;
+  assign differ = valid_q && told_q.kind == ControlDiffer;
 
-  // ---- Firsts: a bit for each rank, and what it was opened with.
+  logic unused;
+  assign unused = ^{header_q, told_q, place_i, control_data_i};
+
+  // ---- Firsts: a bit for each rank, and what it was opened with. Neighbours are looked at one after
+  // the other, in four steps each, when the node has opened or another first has come; then it rests.
   logic [MaxRanks-1:0]   first_q;
-  logic [Neighbours-1:0] begun_q;
-  logic                  known;
-  opening_t              mine, theirs;
-  count_t                window;
+  (* ram_style = "distributed" *) logic [$bits(opening_t)+WindowBits-1:0] openings [MaxRanks];
 
+  logic [TurnBits-1:0]   turn_q, visits_q;
+  logic [1:0]            step_q;
+  logic [RankBits-1:0]   peer_q;
+  logic                  active_q, wants_q, has_q, same_q, known;
+  logic [Neighbours-1:0] begun_q;
+  logic [Neighbours-1:0][RankBits-1:0] rank_of;
+  opening_t              mine, theirs_q;
+  count_t                window_q;
+
+  assign rank_of = {place_i.parent, place_i.child};
   assign mine = '{
     kind:    place_i.kind,
     credits: 1'b1,
@@ -105,50 +106,74 @@ module unisono_smi_tree #(
     count:   place_i.count,
     window:  32'(place_i.root)
   };
-  assign known = active_i && to_i[turn_q] && !begun_q[turn_q] && first_q[PeerBits'(peer)];
+  assign known = active_i && step_q == 2'd3 && wants_q && has_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      active_q <= 1'b0;
+      turn_q   <= '0;
+      step_q   <= '0;
+      visits_q <= '0;
+    end else begin
+      active_q <= active_i;
+      // One more than there are: the neighbour whose turn it is may have been looked at already.
+      if (first || (active_i && !active_q)) begin
+        visits_q <= TurnBits'(Neighbours + 1);
+      end else if (step_q == 2'd3 && visits_q != '0) begin
+        visits_q <= visits_q - TurnBits'(1);
+      end
+      if (visits_q != '0 || step_q != '0) begin
+        step_q <= step_q + 2'd1;
+      end
+      if (step_q == 2'd3) begin
+        turn_q <= 32'(turn_q) == Neighbours - 1 ? '0 : turn_q + TurnBits'(1);
+      end
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (step_q == 2'd0) begin
+      peer_q  <= rank_of[turn_q];
+      wants_q <= active_q && active_i && to_i[turn_q] && !begun_q[turn_q];
+    end
+    if (step_q == 2'd1) begin
+      has_q                <= first_q[PeerBits'(peer_q)];
+      {theirs_q, window_q} <= openings[PeerBits'(peer_q)];
+    end
+    same_q <= theirs_q == mine;
+    if (!active_i) begin
+      wants_q <= 1'b0;
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       first_q <= '0;
     end else begin
       if (known) begin
-        first_q[PeerBits'(peer)] <= 1'b0;
+        first_q[PeerBits'(peer_q)] <= 1'b0;
       end
-      if (first && 32'(header.src) < MaxRanks) begin
-        first_q[PeerBits'(header.src)] <= 1'b1;
+      if (first && 32'(header_q.src) < MaxRanks) begin
+        first_q[PeerBits'(header_q.src)] <= 1'b1;
       end
     end
   end
-
-  (* ram_style = "distributed" *) logic [$bits(opening_t)+WindowBits-1:0] openings [MaxRanks];
   always_ff @(posedge clk_i) begin
     if (first) begin
-      openings[PeerBits'(header.src)] <= {told.opening, told.packets[WindowBits-1:0]};
+      openings[PeerBits'(header_q.src)] <= {told_q.opening, told_q.packets[WindowBits-1:0]};
     end
   end
-  assign {theirs, window} = openings[PeerBits'(peer)];
 
   // ---- Counts, by neighbour.
-  logic [Neighbours-1:0] due, begins, opened;
+  logic [Neighbours-1:0]   due, begins, opened, picked_q, spoken;
   count_t [Neighbours-1:0] freed;
-  logic                  tells, make, warn;
-  count_t                packets;
 
   for (genvar n = 0; n < Neighbours; n++) begin : gen_neighbour
-    count_t places_d, places_q, freed_q;
-    logic   opened_q, may_q, mine_now;
+    count_t places_q, freed_q;
+    logic   opened_q, may_q, more;
 
-    assign mine_now  = header.src == rank_of[n];
+    assign more      = places && header_q.src == rank_of[n] && begun_q[n]
+                       && told_q.packets[WindowBits-1:0] != '0;
     assign begins[n] = known && turn_q == TurnBits'(n);
-
-    always_comb begin
-      places_d = places_q - count_t'(spend_i[n]);
-      if (begins[n]) begin
-        places_d = window;
-      end else if (places && mine_now && begun_q[n]) begin
-        places_d = places_d + told.packets[WindowBits-1:0];
-      end
-    end
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni || !active_i) begin
@@ -159,18 +184,19 @@ module unisono_smi_tree #(
         freed_q    <= '0;
       end else begin
         begun_q[n] <= begun_q[n] || begins[n];
-        places_q   <= places_d;
-        may_q      <= places_d != '0;
-        if (tells && turn_q == TurnBits'(n)) begin
-          opened_q <= 1'b1;
-          freed_q  <= count_t'(freed_i[n]);
+        if (begins[n]) begin
+          places_q <= window_q;
+          may_q    <= window_q != '0;
         end else begin
-          freed_q  <= freed_q + count_t'(freed_i[n]);
+          places_q <= places_q + (more ? told_q.packets[WindowBits-1:0] : '0) - count_t'(spend_i[n]);
+          may_q    <= more || (places_q != '0 && !(places_q == count_t'(1) && spend_i[n]));
         end
+        opened_q <= opened_q || spoken[n];
+        freed_q  <= (spoken[n] ? '0 : freed_q) + count_t'(freed_i[n]);
       end
     end
-    assign may_o[n] = may_q;
-    assign due[n]   = active_i && from_i[n] && (!opened_q || 32'(freed_q) >= Batch);
+    assign may_o[n]  = may_q;
+    assign due[n]    = active_i && from_i[n] && (!opened_q || 32'(freed_q) >= Batch);
     assign opened[n] = opened_q;
     assign freed[n]  = freed_q;
 
@@ -184,42 +210,69 @@ module unisono_smi_tree #(
 `endif
   end
 
-  assign packets = opened[turn_q] ? freed[turn_q] : window_i;
-
-  // ---- What is told: that the ends do not agree, before places.
-  logic                control_valid_q, control_free;
+  // ---- What is told: that the ends do not agree, before places. Who is told is picked a cycle before.
+  logic                control_valid_q, control_free, pick_q, warn_q, warns, tells;
   logic [Width-1:0]    control_data_q;
-  logic [RankBits-1:0] warned_q;
-  logic                warn_q;
+  logic [RankBits-1:0] warned_q, listener;
+  count_t              packets;
+  logic                is_first;
   control_t            tell;
 
   assign control_free = !control_valid_q || control_ready_i;
-  assign warn         = warn_q && control_free;
-  assign tells        = due[turn_q] && control_free && !warn_q;
-  assign make         = warn || tells;
+  assign warns        = warn_q && control_free;
+  assign tells        = pick_q && !warn_q && control_free && active_i;
+  assign spoken       = tells ? picked_q : '0;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || !active_i) begin
+      pick_q <= 1'b0;
+    end else if (!pick_q) begin
+      pick_q <= due != '0;
+    end else if (tells) begin
+      pick_q <= 1'b0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!pick_q) begin
+      picked_q <= due & (~due + Neighbours'(1));
+    end
+  end
 
   // One at a time; a second one that is found meanwhile is named here alone.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       warn_q <= 1'b0;
-    end else if (known && theirs != mine) begin
+    end else if (known && !same_q) begin
       warn_q <= 1'b1;
-    end else if (warn) begin
+    end else if (warns) begin
       warn_q <= 1'b0;
     end
   end
   always_ff @(posedge clk_i) begin
     if (known && !warn_q) begin
-      warned_q <= peer;
+      warned_q <= peer_q;
+    end
+  end
+
+  always_comb begin
+    listener = '0;
+    packets  = '0;
+    is_first = 1'b0;
+    for (int unsigned n = 0; n < Neighbours; n++) begin
+      if (picked_q[n]) begin
+        listener |= rank_of[n];
+        packets  |= opened[n] ? freed[n] : count_t'(window_i);
+        is_first |= !opened[n];
+      end
     end
   end
 
   assign tell = '{
     opening:  mine,
-    reserved: '0,
+    message:  '0,
     kind:     warn_q ? ControlDiffer : ControlPlaces,
     tree:     1'b1,
-    first:    !warn_q && !opened[turn_q],
+    first:    !warn_q && is_first,
     packets:  32'(packets),
     elements: '0
   };
@@ -230,18 +283,18 @@ module unisono_smi_tree #(
     count: '0,
     op:    OpSynch,
     port:  place_i.port,
-    dst:   warn_q ? warned_q : peer,
+    dst:   warn_q ? warned_q : listener,
     src:   rank_i
   };
   assign packed_tell = header_bits(PacketBytes, tell_header);
   logic unused_tell;
-  assign unused_tell = ^packed_tell;
+  assign unused_tell = ^{packed_tell, window_i};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       control_valid_q <= 1'b0;
     end else if (control_free) begin
-      control_valid_q <= make;
+      control_valid_q <= warns || tells;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -256,9 +309,9 @@ module unisono_smi_tree #(
   logic    differ_q;
   differ_t found_q;
   always_ff @(posedge clk_i) begin
-    differ_q <= rst_ni && ((known && theirs != mine) || differ);
-    found_q  <= differ ? '{peer: header.src, mine: mine, theirs: told.opening}
-                       : '{peer: peer, mine: mine, theirs: theirs};
+    differ_q <= rst_ni && ((known && !same_q) || differ);
+    found_q  <= differ ? '{peer: header_q.src, mine: mine, theirs: told_q.opening}
+                       : '{peer: peer_q, mine: mine, theirs: theirs_q};
   end
   assign differ_valid_o = differ_q;
   assign differ_o       = found_q;

@@ -29,25 +29,6 @@ struct Collective {
   std::vector<std::uint8_t> bytes{};  ///< what this rank pushes: all of it
 };
 
-/// What one end was opened with: unisono_smi_pkg::opening_t.
-struct Opening {
-  int kind = 0;
-  bool credits = false;
-  bool strict = false;
-  int size = 0;
-  int dtype = 0;
-  int func = 0;
-  std::uint32_t count = 0;
-  std::uint32_t window = 0;
-  bool operator==(const Opening&) const = default;
-};
-
-/// Two ends that do not agree, as one of them names it.
-struct Difference {
-  int peer = 0;
-  Opening mine, theirs;
-};
-
 struct CollectiveOutcome {
   bool open = false;
   bool closed = false;

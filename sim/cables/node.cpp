@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "Vunisono_smi_node.h"
+#include "Vunisono_smi_node___024root.h"
 
 namespace unisono::sim {
 namespace {
@@ -281,6 +282,9 @@ void CableNode::sample(std::uint64_t now) {
     if (joint_[port].outcome != nullptr) sample_collective(port, now);
     const auto bit = [port](auto value) { return (value >> port & 1) != 0; };
     End& push = push_[port];
+    if (push.outcome != nullptr && bit(model_->differ_valid_o)) {
+      push.outcome->differences.push_back(get_difference(model_->differ_o, port));
+    }
     if (push.outcome != nullptr) {
       if (push.joint && !push.outcome->open) {
         // Opened by the collective.
@@ -304,6 +308,9 @@ void CableNode::sample(std::uint64_t now) {
     }
     End& pop = pop_[port];
     if (pop.outcome == nullptr) continue;
+    if (model_->differ_valid_o >> (kPorts + port) & 1) {
+      pop.outcome->differences.push_back(get_difference(model_->differ_o, kPorts + port));
+    }
     if (bit(model_->complaint_valid_o)) {
       const int at = port * kComplaintBits;
       pop.outcome->complaints.push_back({.foreign = get(model_->complaint_o, at + 80, 1) != 0,
@@ -335,6 +342,34 @@ void CableNode::sample(std::uint64_t now) {
   }
 }
 
+CableNode::Inputs CableNode::inputs() const {
+  return {.link_valid = model_->link_valid_i,
+          .link_up = model_->link_up_i,
+          .link_ready = model_->link_ready_i,
+          .link_freed = model_->link_freed_i,
+          .push_open = model_->push_open_valid_i,
+          .pop_open = model_->pop_open_valid_i,
+          .push = model_->push_valid_i,
+          .pop = model_->pop_ready_i,
+          .joint = model_->collective_open_valid_i,
+          .image = model_->image_valid_i != 0,
+          .member = model_->member_wr_en_i != 0};
+}
+
+bool CableNode::state_stays() {
+  const auto* state = reinterpret_cast<const std::byte*>(model_->rootp);
+  const std::size_t length = sizeof(*model_->rootp);
+  if (still_ == look_at_) {
+    kept_.assign(state, state + length);
+    return false;
+  }
+  if (still_ != look_at_ + 1) return false;
+  if (std::memcmp(kept_.data(), state, length) == 0) return true;
+  // Something counts or waits; look again, later each time.
+  look_at_ = std::min(2 * still_, still_ + 64);
+  return false;
+}
+
 void CableNode::cycle(std::uint64_t now, std::span<Cable* const> out, std::span<Cable* const> in) {
   model_->image_valid_i = !image_.empty();
   if (!image_.empty()) {
@@ -345,6 +380,8 @@ void CableNode::cycle(std::uint64_t now, std::span<Cable* const> out, std::span<
   model_->link_freed_i = 0;
   for (int link = 0; link < kLinks; ++link) {
     if (out[link] == nullptr) continue;
+    out[link]->begin_send(now);
+    in[link]->begin_receive(now);
     const Cable::Signals signals = out[link]->signals();
     set_bit(model_->link_up_i, link, signals.up);
     model_->link_freed_i |= signals.freed << (link * kChannels);
@@ -375,13 +412,30 @@ void CableNode::cycle(std::uint64_t now, std::span<Cable* const> out, std::span<
     model_->member_wr_rank_i = static_cast<SData>(members_.front().second);
     members_.pop_front();
   }
+
+  // An image, an entry, a packet, a freed place is something new in each cycle.
+  const Inputs given = inputs();
+  const bool news = given != before_ || given.image || given.member || given.link_valid != 0 || given.link_freed != 0;
+  before_ = given;
+  if (asleep_ && !news) {
+    ++skipped_;
+    for (int link = 0; link < kLinks; ++link) {
+      if (out[link] != nullptr) in[link]->signal(0, up_[link]);
+    }
+    return;
+  }
+  asleep_ = false;
+  if (news) still_ = look_at_ = 0;
+
   model_->clk_i = 0;
   model_->eval();
 
+  bool moved = false;
   if (!image_.empty() && model_->image_ready_o) image_.pop_front();
   for (int link = 0; link < kLinks; ++link) {
     sent_[link] = false;
     freed_[link] = model_->link_freed_o >> (link * kChannels) & ((1u << kChannels) - 1);
+    up_[link] = model_->link_up_o >> link & 1;
     if (out[link] == nullptr) continue;
     if ((model_->link_valid_o & model_->link_ready_i) >> link & 1) {
       sent_[link] = true;
@@ -389,10 +443,14 @@ void CableNode::cycle(std::uint64_t now, std::span<Cable* const> out, std::span<
       for (int i = 0; i < 8; ++i) packets_[link].words[i] = model_->link_data_o[8 * link + i];
       out[link]->send(packets_[link]);
     }
-    in[link]->signal(freed_[link], model_->link_up_o >> link & 1);
+    moved = moved || sent_[link] || freed_[link] != 0;
+    in[link]->signal(freed_[link], up_[link]);
   }
   taken_ = {};
   if (run) sample(now);
+  moved = moved || (model_->pop_valid_o & model_->pop_ready_i) != 0 || model_->complaint_valid_o != 0 ||
+          model_->differ_valid_o != 0 || model_->collective_refused_o != 0 || taken_.push_open != 0 ||
+          taken_.pop_open != 0 || taken_.push != 0 || taken_.joint != 0;
   model_->clk_i = 1;
   model_->eval();
   // What was taken at this edge is offered no longer.
@@ -400,6 +458,13 @@ void CableNode::cycle(std::uint64_t now, std::span<Cable* const> out, std::span<
   model_->pop_open_valid_i &= ~taken_.pop_open;
   model_->push_valid_i &= ~taken_.push;
   model_->collective_open_valid_i &= ~taken_.joint;
+
+  if (moved) {
+    still_ = look_at_ = 0;
+  } else if (skips_ && !news) {
+    if (++still_ == 8) look_at_ = 8;
+    asleep_ = still_ >= 8 && state_stays();
+  }
 }
 
 }  // namespace unisono::sim

@@ -2,6 +2,7 @@
 // 32 bytes, 2 virtual channels, 32 ranks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -57,6 +58,11 @@ class CableNode {
   /// One cycle, between `out` and `in`: a cable for each link and direction, null where there is none.
   void cycle(std::uint64_t now, std::span<Cable* const> out, std::span<Cable* const> in);
 
+  /// Whether cycles in which nothing moves may be left out (they may at first).
+  void skip_quiet(bool skip) { skips_ = skip; }
+  /// Cycles that were left out.
+  std::uint64_t skipped() const { return skipped_; }
+
   /// A packet left for the cable in the last cycle, by link; and bits of channels that were freed.
   const CablePacket* sent(int link) const { return sent_[link] ? &packets_[link] : nullptr; }
   std::uint32_t freed(int link) const { return freed_[link]; }
@@ -90,6 +96,18 @@ class CableNode {
   void drive_pop(int port);
   void sample(std::uint64_t now);
 
+  /// What is given to the model in a cycle; nothing moves unless it differs from the last one's, or the model's state
+  /// does.
+  struct Inputs {
+    std::uint32_t link_valid = 0, link_up = 0, link_ready = 0, link_freed = 0;
+    std::uint32_t push_open = 0, pop_open = 0, push = 0, pop = 0, joint = 0;
+    bool image = false, member = false;
+    bool operator==(const Inputs&) const = default;
+  };
+  Inputs inputs() const;
+  /// Whether the state is what it was one cycle before.
+  bool state_stays();
+
   std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Vunisono_smi_node> model_;
   std::mt19937 random_;
@@ -103,6 +121,14 @@ class CableNode {
   std::deque<Outcome> outcomes_;
   std::deque<CollectiveOutcome> joint_outcomes_;
   bool ran_ = false;  ///< in the cycle before
+  bool skips_ = true;
+  bool asleep_ = false;  ///< the state does not change as long as the inputs do not
+  Inputs before_;
+  int still_ = 0;    ///< cycles without anything that moves at the ports
+  int look_at_ = 0;  ///< the value of still_ at which the state is kept, to be compared one cycle later
+  std::vector<std::byte> kept_;
+  std::uint64_t skipped_ = 0;
+  bool up_[kLinks] = {};
   CablePacket packets_[kLinks];
   bool sent_[kLinks] = {};
   std::uint32_t freed_[kLinks] = {};

@@ -210,7 +210,54 @@ TEST_F(Cables, CountsThatDifferAreNamed) {
       EXPECT_EQ(got.complaints[0].src, 0);
       EXPECT_EQ(got.complaints[0].expected, expects);
       EXPECT_EQ(got.complaints[0].got, sends);
+      // A sender with credits has been told what is expected.
+      ASSERT_EQ(sent.differences.size(), credits ? 1u : 0u);
+      if (credits) {
+        EXPECT_EQ(sent.differences[0].mine.count, sends);
+        EXPECT_EQ(sent.differences[0].theirs.count, expects);
+      }
       EXPECT_EQ(got.elements, std::min(sends, expects));
+    }
+  }
+}
+
+// A sender that waits for credits of a receiver that gives none, and so on: both ends name both, and close.
+TEST_F(Cables, EndsThatDifferAreNamedAtBoth) {
+  CableNetwork network(2, {.latency = 6});
+  network.load(make("--bus 2"));
+  const Message with{.port = 2, .count = 60, .size = 2, .credits = true};
+  const Message strict{.port = 2, .count = 60, .size = 2, .credits = true, .strict = true, .window = 9};
+  const Message eager{.port = 2, .count = 60, .size = 2};
+  Message wide = with, wider = strict;
+  wide.size = 3;
+  wider.window = 10;
+  struct Case {
+    Message sends, receives;
+    bool flows;  // the sender needs no credits
+  };
+  for (const auto& [sends, receives, flows] :
+       {Case{with, eager, false}, Case{eager, with, true}, Case{with, wide, false}, Case{strict, wider, false},
+        Case{with, strict, false}}) {
+    for (const bool late : {false, true}) {
+      Message send = sends, receive = receives;
+      send.peer = 1;
+      send.bytes = bytes_of(0, 1, 2, std::size_t{60} << send.size);
+      send.lanes = 1;
+      send.pause = flows ? 0.9 : 0;  // an eager sender is still at it when the receiver tells of itself
+      const Outcome& sent = network.node(0).send(send);
+      if (late) network.advance(200);
+      const Outcome& got = network.node(1).receive(receive);
+      ASSERT_TRUE(network.run([&] { return sent.closed && got.closed; })) << flows << late;
+      ASSERT_EQ(sent.differences.size(), 1u);
+      ASSERT_EQ(got.differences.size(), 1u);
+      EXPECT_EQ(sent.differences[0].peer, 1);
+      EXPECT_EQ(got.differences[0].peer, 0);
+      EXPECT_EQ(sent.differences[0].mine, got.differences[0].theirs);
+      EXPECT_EQ(sent.differences[0].theirs, got.differences[0].mine);
+      EXPECT_EQ(sent.differences[0].mine.credits, sends.credits);
+      EXPECT_EQ(sent.differences[0].theirs.window, receives.window);
+      EXPECT_EQ(sent.differences[0].theirs.size, receives.size);
+      EXPECT_EQ(got.elements, flows ? 60u : 0u);
     }
   }
 }
