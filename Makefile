@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all bench-streams bench-vector-matrix bench-offload bench-dlrm whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all bench-streams bench-cables bench-vector-matrix bench-offload bench-dlrm whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -62,6 +62,9 @@ cables: packages-rtl environment-rtl package ## simulated nodes of SMI's transpo
 
 bench-streams: build ## elements between kernels of two ranks: channels of SMI, and stream ports, beside sends
 	tools/bench-streams $(JSON)
+
+bench-cables: cluster ## SMI's transport and its collectives on cables, in cycles, as JSON lines
+	@tools/bench-cables
 
 bench-vector-matrix: packages-vector-matrix package ## a layer y = W x split by columns, its parts summed, beside Open MPI
 	@.venv/bin/python apps/vector_matrix/compare.py $(if $(JSON),--json $(JSON))

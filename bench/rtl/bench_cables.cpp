@@ -114,9 +114,9 @@ void injection(const Routes& bus) {
   }
 }
 
-void speed(const Routes& routes, const char* name, bool busy) {
+void speed(const Routes& routes, const char* name, bool busy, int threads) {
   const int size = static_cast<int>(routes.nodes.size());
-  CableNetwork network(size, {.latency = 10, .bytes_per_cycle = kWire});
+  CableNetwork network(size, {.latency = 10, .bytes_per_cycle = kWire, .threads = threads});
   network.load(routes);
   std::vector<Ends> all;
   for (int rank = 0; rank < size && busy; ++rank) {
@@ -127,10 +127,12 @@ void speed(const Routes& routes, const char* name, bool busy) {
   }
   const std::uint64_t cycles = 10000;
   const auto begin = std::chrono::steady_clock::now();
-  for (std::uint64_t i = 0; i < cycles; ++i) network.cycle();
+  network.advance(static_cast<int>(cycles));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::printf("{\"section\": \"simulation\", \"network\": \"%s\", \"nodes\": %d, \"busy\": %s, \"kilohertz\": %.1f}\n",
-              name, size, busy ? "true" : "false", static_cast<double>(cycles) / seconds / 1000);
+  std::printf(
+      "{\"section\": \"simulation\", \"network\": \"%s\", \"nodes\": %d, \"busy\": %s, \"threads\": %d, \"kilohertz\": "
+      "%.1f}\n",
+      name, size, busy ? "true" : "false", threads, static_cast<double>(cycles) / seconds / 1000);
 }
 
 }  // namespace
@@ -144,6 +146,8 @@ int main(int count, char** words) {
   bandwidth(bus);
   latency(bus);
   injection(two);
-  speed(torus, "torus 2x4", true);
-  speed(torus, "torus 2x4", false);
+  for (const int threads : {1, 2}) {
+    speed(torus, "torus 2x4", true, threads);
+    speed(torus, "torus 2x4", false, threads);
+  }
 }

@@ -83,10 +83,102 @@ package unisono_smi_pkg;
     logic [31:0]         count;    // elements of the message
     logic [1:0]          size;     // an element has 1 << size bytes
     logic                credits;  // the sender waits until the receiver has told it of room
-    logic                strict;   // with credits: at most `window` elements are under way
+    logic                strict;   // with credits: at most `window` elements are under way;
+                                   // without, sender: only the last packet may be less than full
     logic [31:0]         window;   // the asynchronicity degree k, of strict
     logic [7:0]          lanes;    // receiver: most elements of a word that it gives; 0: what fits
   } open_t;
+
+  // ---- Collectives; docs/rtl/smi_collectives.md.
+
+  // Children of a node in a tree.
+  localparam int unsigned Children     = 4;
+  localparam int unsigned ChildrenBits = $clog2(Children + 1);
+
+  // What opens a collective, at each of its ranks. `root`, `kind`, `port`, `count`, `size`, `dtype`
+  // and `func` are the same everywhere; the rest is the rank's place.
+  typedef struct packed {
+    op_e                               kind;      // OpBroadcast, OpReduce, OpScatter, OpGather
+    logic                              top;       // this rank is the root
+    logic [RankBits-1:0]               root;
+    logic [PortBits-1:0]               port;
+    logic [31:0]                       count;     // elements of each rank
+    logic [1:0]                        size;      // an element has 1 << size bytes
+    logic [5:0]                        dtype;     // reduce: datatype_e and func_e of the specification
+    logic [7:0]                        func;
+    logic [RankBits-1:0]               parent;    // broadcast, reduce: the tree. Not of the root
+    logic [ChildrenBits-1:0]           children;
+    logic [Children-1:0][RankBits-1:0] child;     // reduce: combined in this order
+    logic [7:0]                        member;    // scatter, gather, root: the first entry of the table
+    logic [7:0]                        members;   // and how many
+    logic [7:0]                        lanes;     // receiver: as in open_t
+  } collective_t;
+
+  // What one end of a channel, or of an edge of a tree, was opened with.
+  typedef struct packed {
+    op_e         kind;     // OpSend for a channel
+    logic        credits;
+    logic        strict;
+    logic [1:0]  size;
+    logic [5:0]  dtype;
+    logic [7:0]  func;
+    logic [31:0] count;
+    logic [31:0] window;
+  } opening_t;
+
+  // That of a channel's end. The window is of strict alone.
+  function automatic opening_t opening_of(input open_t channel);
+    logic unused_rest;
+    unused_rest = ^{channel.peer, channel.port, channel.lanes};
+    return '{
+      kind:    OpSend,
+      credits: channel.credits,
+      strict:  channel.strict && channel.credits,
+      size:    channel.size,
+      count:   channel.count,
+      window:  channel.strict && channel.credits ? channel.window : '0,
+      default: '0
+    };
+  endfunction
+
+  // Two ends do not agree.
+  typedef struct packed {
+    logic [RankBits-1:0] peer;
+    opening_t            mine;
+    opening_t            theirs;
+  } differ_t;
+
+  // What a control packet says.
+  typedef enum logic [1:0] {
+    ControlPlaces = 2'd0,  // packets that have left the receiver's queue, elements that were popped
+    ControlAsks   = 2'd1,  // a sender with credits has opened its end
+    ControlDiffer = 2'd2   // the ends do not agree; with the sender's opening
+  } control_e;
+
+  // The payload of a control packet, from byte 0.
+  typedef struct packed {
+    opening_t    opening;   // of who tells it, if it is the first, asks or differs
+    logic [3:0]  message;   // of a channel: how many the two had before, modulo 16
+    control_e    kind;
+    logic        tree;      // of a tree, not of a channel
+    logic        first;     // the receiver has opened its end
+    logic [31:0] packets;
+    logic [31:0] elements;
+  } control_t;
+
+  // A packet with another destination.
+  function automatic logic [WideHeaderBits-1:0] with_destination(
+      input int unsigned packet_bytes, input logic [WideHeaderBits-1:0] last,
+      input logic [RankBits-1:0] dst);
+    logic [WideHeaderBits-1:0] result;
+    result = last;
+    if (packet_bytes == 32) begin
+      result[47:40] = dst[7:0];
+    end else begin
+      result[31:16] = dst;
+    end
+    return result;
+  endfunction
 
   // What a receiver has to complain of when a message has ended.
   typedef struct packed {

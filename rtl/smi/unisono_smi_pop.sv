@@ -12,7 +12,12 @@
 //
 // Control packets, with credits: the first when the channel opens; then one for each Batch packets
 // that have left the queue in front, or in strict mode as soon as an element has been popped. None
-// behind OpLast. With strict and window 0 an element is asked for when out_ready_i is high.
+// behind OpLast. With strict and window 0 an element is asked for when out_ready_i is high. The first
+// carries what this end was opened with; without credits it is sent only to a sender that asks.
+//
+// Ends that differ: the sender compares, and tells of it by a control packet (told_data_i); differ_o
+// names both, for a cycle. If the sender had credits it has closed and sent nothing, so this end
+// closes, too; otherwise the message goes on.
 //
 // Latency: 1 cycle. Throughput: a word per cycle, also from packet to packet. in_ready_o depends on
 // out_ready_i within the cycle.
@@ -22,6 +27,7 @@ module unisono_smi_pop #(
   parameter int unsigned WordBytes   = 32,
   // Packets after which the sender is told of their places.
   parameter int unsigned Batch       = 4,
+  parameter int unsigned MaxRanks    = 128,
   localparam int unsigned Width      = PacketBytes * 8,
   localparam int unsigned LaneBits   = $clog2(WordBytes + 1)
 ) (
@@ -32,6 +38,8 @@ module unisono_smi_pop #(
   input  logic                   open_valid_i,
   output logic                   open_ready_o,
   input  unisono_smi_pkg::open_t open_i,
+  // With open_i: packets come out of a tree, so the peer has no end of this channel.
+  input  logic                   tree_i,
 
   input  logic                   in_valid_i,
   output logic                   in_ready_o,
@@ -48,9 +56,15 @@ module unisono_smi_pop #(
   input  logic                   control_ready_i,
   output logic [Width-1:0]       control_data_o,
 
+  // Control packets from senders; each is taken at once.
+  input  logic                   told_valid_i,
+  input  logic [Width-1:0]       told_data_i,
+
   // For a cycle each.
   output logic                        complaint_valid_o,
-  output unisono_smi_pkg::complaint_t complaint_o
+  output unisono_smi_pkg::complaint_t complaint_o,
+  output logic                        differ_valid_o,
+  output unisono_smi_pkg::differ_t    differ_o
 );
 
   import unisono_smi_pkg::*;
@@ -61,7 +75,7 @@ module unisono_smi_pop #(
   typedef logic [LaneBits-1:0] lanes_t;
 
   open_t                     channel_q;
-  logic                      active_q;
+  logic                      active_q, tree_q;
   logic [31:0]               left_q, got_q;
 
   // The packet that is being given: its elements, how many are left of it, whether it is the last.
@@ -69,15 +83,20 @@ module unisono_smi_pop #(
   logic [CountBits-1:0]      part_q;
   logic                      last_q;
 
-  lanes_t      fits, lanes, count;
-  logic        give, fresh, closing, part_done;
+  lanes_t      fits, lanes, lanes_q, count;
+  logic        give, fresh, closing, part_done, breaks;
   header_t     header;
   logic [31:0] wanted;
   logic        foreign, take;
 
-  assign fits  = lanes_t'(WordBytes >> channel_q.size);
-  assign lanes = channel_q.lanes != '0 && 32'(channel_q.lanes) < 32'(fits)
-                 ? lanes_t'(channel_q.lanes) : fits;
+  // Settled when the channel opens.
+  assign fits  = lanes_t'(WordBytes >> open_i.size);
+  always_ff @(posedge clk_i) begin
+    if (!active_q) begin
+      lanes_q <= open_i.lanes != '0 && 32'(open_i.lanes) < 32'(fits) ? lanes_t'(open_i.lanes) : fits;
+    end
+  end
+  assign lanes = lanes_q;
   assign count = 32'(part_q) < 32'(lanes) ? lanes_t'(part_q) : lanes;
   assign give  = out_valid_o && out_ready_i;
 
@@ -105,7 +124,7 @@ module unisono_smi_pop #(
       part_q   <= '0;
       last_q   <= 1'b0;
     end else begin
-      if (closing) begin
+      if (closing || breaks) begin
         active_q <= 1'b0;
       end
       if (take) begin
@@ -121,6 +140,7 @@ module unisono_smi_pop #(
   always_ff @(posedge clk_i) begin
     if (!active_q) begin
       channel_q <= open_i;
+      tree_q    <= tree_i;
       left_q    <= open_i.count;
       got_q     <= '0;
     end else if (take) begin
@@ -140,6 +160,83 @@ module unisono_smi_pop #(
   assign out_count_o = count;
   assign out_data_o  = (WordBytes * 8)'(payload_q[Shown*8-1:0]);
   assign out_last_o  = left_q == '0 && CountBits'(count) == part_q;
+
+  // ---- What senders have told: that one waits for credits, that the ends differ.
+  localparam int unsigned PeerBits    = MaxRanks > 1 ? $clog2(MaxRanks) : 1;
+  localparam int unsigned ControlBits = $bits(control_t);
+  control_t            told;
+  header_t             told_by;
+  logic                asks, differs, make, asked_now_q, answer_q, differ_q;
+  logic [MaxRanks-1:0] waiting_q, counted_q;
+  logic [3:0]          message;
+  // Of each rank: its messages, modulo 16, and for which one it waits.
+  (* ram_style = "distributed" *) logic [3:0] messages [MaxRanks];
+  (* ram_style = "distributed" *) logic [3:0] awaited [MaxRanks];
+  logic [PeerBits-1:0] peer;
+  opening_t            mine;
+  differ_t             found_q;
+
+  assign told    = control_t'(told_data_i[ControlBits-1:0]);
+  assign told_by = header_of(PacketBytes, told_data_i[Width-1-:WideHeaderBits]);
+  assign asks    = told_valid_i && told.kind == ControlAsks;
+  assign differs = told_valid_i && told.kind == ControlDiffer && active_q && !tree_q
+                   && told_by.src == channel_q.peer && told.message == message;
+  assign breaks  = differs && told.opening.credits;
+  assign peer    = PeerBits'(channel_q.peer);
+  assign mine    = opening_of(channel_q);
+  logic unused_told;
+  assign unused_told = ^{told, told_by, told_data_i};
+
+  // The number of a message is counted when it ends.
+  logic over;
+  assign message = counted_q[peer] ? messages[peer] : '0;
+  assign over    = active_q && !tree_q && (closing || breaks);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      counted_q <= '0;
+    end else if (over) begin
+      counted_q[peer] <= 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (over) begin
+      messages[peer] <= message + 4'd1;
+    end
+    if (asks) begin
+      awaited[PeerBits'(told_by.src)] <= told.message;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      waiting_q   <= '0;
+      asked_now_q <= 1'b0;
+    end else begin
+      asked_now_q <= active_q && !tree_q && waiting_q[peer] && awaited[peer] == message;
+      if (active_q && asked_now_q) begin
+        waiting_q[peer] <= 1'b0;
+      end
+      if (asks && 32'(told_by.src) < MaxRanks) begin
+        waiting_q[PeerBits'(told_by.src)] <= 1'b1;
+      end
+    end
+  end
+  // With credits this end tells of itself anyway.
+  always_ff @(posedge clk_i) begin
+    if (!active_q) begin
+      answer_q <= 1'b0;
+    end else if (asked_now_q && !channel_q.credits) begin
+      answer_q <= 1'b1;
+    end else if (make) begin
+      answer_q <= 1'b0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    differ_q <= rst_ni && differs;
+    found_q  <= '{peer: channel_q.peer, mine: mine, theirs: told.opening};
+  end
+  assign differ_valid_o = differ_q;
+  assign differ_o       = found_q;
 
   // ---- Complaints.
   logic differ;
@@ -176,11 +273,11 @@ module unisono_smi_pop #(
   assign sent = control_valid_o && control_ready_i;
 
   // A register, so that an offer stays as it is while more is freed.
-  logic             control_valid_q, control_free, make;
+  logic             control_valid_q, control_free;
   logic [Width-1:0] control_data_q;
 
   assign control_free = !control_valid_q || sent;
-  assign make         = active_q && channel_q.credits && due && control_free;
+  assign make         = active_q && (channel_q.credits ? due : answer_q) && control_free;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -216,6 +313,16 @@ module unisono_smi_pop #(
     dst:   channel_q.peer,
     src:   rank_i
   };
+  control_t says;
+  assign says = '{
+    opening:  mine,
+    message:  message,
+    kind:     ControlPlaces,
+    first:    first_q,
+    packets:  packets_q,
+    elements: elements_q,
+    default:  '0
+  };
   logic [WideHeaderBits-1:0] packed_tell;
   assign packed_tell = header_bits(PacketBytes, tell);
   logic unused_tell;
@@ -223,7 +330,7 @@ module unisono_smi_pop #(
   always_ff @(posedge clk_i) begin
     if (control_free) begin
       control_data_q <= {packed_tell[WideHeaderBits-1-:HeaderBytes*8],
-                         (PayloadBytes * 8)'({first_q, packets_q, elements_q})};
+                         (PayloadBytes * 8)'(says)};
     end
   end
   assign control_valid_o = control_valid_q;

@@ -31,6 +31,25 @@ struct Complaint {
   std::uint32_t got = 0;
 };
 
+/// What one end was opened with: unisono_smi_pkg::opening_t.
+struct Opening {
+  int kind = 0;  ///< 0 a channel, else the operation of a collective
+  bool credits = false;
+  bool strict = false;
+  int size = 0;
+  int dtype = 0;
+  int func = 0;
+  std::uint32_t count = 0;
+  std::uint32_t window = 0;  ///< of a tree, its root
+  bool operator==(const Opening&) const = default;
+};
+
+/// Two ends that do not agree, as one of them names it.
+struct Difference {
+  int peer = 0;
+  Opening mine, theirs;
+};
+
 /// What became of a message.
 struct Outcome {
   bool open = false;    ///< the channel has been opened
@@ -41,6 +60,7 @@ struct Outcome {
   std::uint64_t first_at = 0;       ///< the first word was pushed or popped
   std::uint64_t last_at = 0;        ///< the last one
   std::vector<Complaint> complaints;
+  std::vector<Difference> differences;
 };
 
 }  // namespace unisono::sim

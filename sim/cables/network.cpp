@@ -1,14 +1,66 @@
 #include "sim/cables/network.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
+#include <thread>
 
 namespace unisono::sim {
+
+/// Threads that run the nodes of their share when told to, beside the caller, who waits for them.
+class CableNetwork::Team {
+ public:
+  Team(CableNetwork& network, int threads) : network_(network), threads_(threads) {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+  }
+  ~Team() {
+    ends_ = true;
+    turn_.fetch_add(1);
+    turn_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+  void run(int cycles) {
+    cycles_ = cycles;
+    left_ = threads_ - 1;
+    turn_.fetch_add(1);
+    turn_.notify_all();
+    network_.run_nodes(0, threads_, cycles);
+    // The others are about as far.
+    for (int spin = 0; left_.load() != 0; ++spin) {
+      if (spin > 2000) std::this_thread::yield();
+    }
+  }
+
+ private:
+  void work(int share) {
+    for (int turn = 0;;) {
+      for (int spin = 0; turn_.load() == turn && spin < 2000; ++spin) {
+      }
+      turn_.wait(turn);
+      turn = turn_.load();
+      if (ends_) return;
+      network_.run_nodes(share, threads_, cycles_);
+      left_.fetch_sub(1);
+    }
+  }
+
+  CableNetwork& network_;
+  int threads_;
+  int cycles_ = 0;
+  std::atomic<int> turn_ = 0;
+  std::atomic<int> left_ = 0;
+  std::atomic<bool> ends_ = false;
+  std::vector<std::thread> workers_;
+};
+
+CableNetwork::~CableNetwork() = default;
 
 CableNetwork::CableNetwork(int nodes, const CableSettings& settings) : settings_(settings) {
   for (int rank = 0; rank < nodes; ++rank) {
     nodes_.push_back(std::make_unique<CableNode>(settings.seed * 1000 + static_cast<std::uint32_t>(rank)));
+    nodes_.back()->skip_quiet(settings.skip_quiet);
   }
+  if (settings.threads > 1) team_ = std::make_unique<Team>(*this, settings.threads);
 }
 
 void CableNetwork::load(const Routes& routes) {
@@ -52,13 +104,8 @@ void CableNetwork::load(const Routes& routes) {
   }
 }
 
-void CableNetwork::cycle() {
-  for (auto& of_node : links_) {
-    for (Link& link : of_node) {
-      if (link.cable) link.cable->begin_cycle(now_);
-    }
-  }
-  for (int rank = 0; rank < size_; ++rank) {
+void CableNetwork::run_nodes(int first, int step, int cycles) {
+  for (int rank = first; rank < size_; rank += step) {
     Cable* out[CableNode::kLinks];
     Cable* in[CableNode::kLinks];
     for (int link = 0; link < CableNode::kLinks; ++link) {
@@ -66,29 +113,58 @@ void CableNetwork::cycle() {
       out[link] = here.cable.get();
       in[link] = here.cable ? links_[here.peer.rank][here.peer.link].cable.get() : nullptr;
     }
-    nodes_[rank]->cycle(now_, out, in);
-  }
-  for (int rank = 0; rank < size_; ++rank) {
-    for (int link = 0; link < CableNode::kLinks; ++link) {
-      Link& here = links_[rank][link];
-      if (!here.cable) continue;
-      if (const CablePacket* packet = nodes_[rank]->sent(link)) {
-        here.inside[packet->channel].push(*packet);
-        ++crossed_;
-      }
-      const std::uint32_t freed = nodes_[here.peer.rank]->freed(here.peer.link);
-      for (int channel = 0; channel < CableNode::kChannels; ++channel) {
-        if (freed >> channel & 1 && !here.inside[channel].empty()) here.inside[channel].pop();
+    // One node after the other, so that its state stays in the cache.
+    for (int i = 0; i < cycles; ++i) {
+      nodes_[rank]->cycle(now_ + static_cast<std::uint64_t>(i), out, in);
+      for (int link = 0; link < CableNode::kLinks; ++link) {
+        Link& here = links_[rank][link];
+        if (!here.cable) continue;
+        if (const CablePacket* packet = nodes_[rank]->sent(link)) here.sent.push_back(*packet);
+        const std::uint32_t freed = nodes_[rank]->freed(link);
+        if (freed != 0) links_[here.peer.rank][here.peer.link].freed.push_back(freed);
       }
     }
   }
-  ++now_;
+}
+
+void CableNetwork::advance(int cycles) {
+  while (cycles > 0) {
+    const int batch = std::min(cycles, settings_.latency);
+    if (team_ != nullptr) {
+      team_->run(batch);
+    } else {
+      run_nodes(0, 1, batch);
+    }
+    for (auto& of_node : links_) {
+      for (Link& link : of_node) {
+        if (!link.cable) continue;
+        link.cable->exchange();
+        crossed_ += link.sent.size();
+        for (const CablePacket& packet : link.sent) link.inside[packet.channel].push(packet);
+        for (const std::uint32_t freed : link.freed) {
+          for (int channel = 0; channel < CableNode::kChannels; ++channel) {
+            if (freed >> channel & 1 && !link.inside[channel].empty()) link.inside[channel].pop();
+          }
+        }
+        link.sent.clear();
+        link.freed.clear();
+      }
+    }
+    now_ += static_cast<std::uint64_t>(batch);
+    cycles -= batch;
+  }
+}
+
+std::uint64_t CableNetwork::skipped() const {
+  std::uint64_t sum = 0;
+  for (const auto& node : nodes_) sum += node->skipped();
+  return sum;
 }
 
 bool CableNetwork::run(const std::function<bool()>& done, std::uint64_t quiet) {
   std::uint64_t seen = crossed_, since = now_;
   while (!done()) {
-    cycle();
+    advance(settings_.latency);
     if (crossed_ != seen) {
       seen = crossed_;
       since = now_;

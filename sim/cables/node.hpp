@@ -2,6 +2,7 @@
 // 32 bytes, 2 virtual channels, 32 ranks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "sim/cables/cable.hpp"
+#include "sim/cables/collective.hpp"
 #include "sim/cables/message.hpp"
 
 class Vunisono_smi_node;
@@ -46,11 +48,20 @@ class CableNode {
   /// node's, and lives until the next load().
   const Outcome& send(Message message);
   const Outcome& receive(Message message);
+  /// Queues a collective at its port; it is opened when the port's channels and collectives before it are closed.
+  const CollectiveOutcome& collective(Collective call);
+  /// Writes ranks into the tables of members, from entry `first` on, one a cycle; collectives wait for it.
+  void members(int first, const std::vector<int>& ranks);
   /// Kernels that hold go on.
   void release();
 
   /// One cycle, between `out` and `in`: a cable for each link and direction, null where there is none.
   void cycle(std::uint64_t now, std::span<Cable* const> out, std::span<Cable* const> in);
+
+  /// Whether cycles in which nothing moves may be left out (they may at first).
+  void skip_quiet(bool skip) { skips_ = skip; }
+  /// Cycles that were left out.
+  std::uint64_t skipped() const { return skipped_; }
 
   /// A packet left for the cable in the last cycle, by link; and bits of channels that were freed.
   const CablePacket* sent(int link) const { return sent_[link] ? &packets_[link] : nullptr; }
@@ -68,23 +79,56 @@ class CableNode {
     std::uint32_t offer = 0;
     bool flush = false;
     bool free_running = false;  ///< does not hold any more
+    bool joint = false;         ///< opened and closed by a collective
+    std::uint32_t part = 0;     ///< words do not reach over multiples of it, if it is not 0
+  };
+
+  struct Joint {
+    std::deque<std::pair<Collective, CollectiveOutcome*>> waiting;
+    Collective call;
+    CollectiveOutcome* outcome = nullptr;
   };
 
   bool pause(const End& end);
+  void drive_collective(int port);
+  void sample_collective(int port, std::uint64_t now);
   void drive_push(int port);
   void drive_pop(int port);
   void sample(std::uint64_t now);
+
+  /// What is given to the model in a cycle; nothing moves unless it differs from the last one's, or the model's state
+  /// does.
+  struct Inputs {
+    std::uint32_t link_valid = 0, link_up = 0, link_ready = 0, link_freed = 0;
+    std::uint32_t push_open = 0, pop_open = 0, push = 0, pop = 0, joint = 0;
+    bool image = false, member = false;
+    bool operator==(const Inputs&) const = default;
+  };
+  Inputs inputs() const;
+  /// Whether the state is what it was one cycle before.
+  bool state_stays();
 
   std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Vunisono_smi_node> model_;
   std::mt19937 random_;
   std::deque<std::uint32_t> image_;
   End push_[kPorts], pop_[kPorts];
+  Joint joint_[kPorts];
+  std::deque<std::pair<int, int>> members_;  ///< entries to be written, and ranks
   struct {
-    std::uint32_t push_open = 0, pop_open = 0, push = 0;
+    std::uint32_t push_open = 0, pop_open = 0, push = 0, joint = 0;
   } taken_;  ///< by port: handshakes of this cycle
   std::deque<Outcome> outcomes_;
+  std::deque<CollectiveOutcome> joint_outcomes_;
   bool ran_ = false;  ///< in the cycle before
+  bool skips_ = true;
+  bool asleep_ = false;  ///< the state does not change as long as the inputs do not
+  Inputs before_;
+  int still_ = 0;    ///< cycles without anything that moves at the ports
+  int look_at_ = 0;  ///< the value of still_ at which the state is kept, to be compared one cycle later
+  std::vector<std::byte> kept_;
+  std::uint64_t skipped_ = 0;
+  bool up_[kLinks] = {};
   CablePacket packets_[kLinks];
   bool sent_[kLinks] = {};
   std::uint32_t freed_[kLinks] = {};

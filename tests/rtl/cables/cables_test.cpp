@@ -1,45 +1,14 @@
 // Nodes of SMI's transport, Verilated, on cables, with tables that `unisono route` makes when the test runs.
-#include <gmock/gmock.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <random>
 
-#include "sim/cables/network.hpp"
+#include "tests/rtl/cables/cables_fixture.hpp"
 
 namespace unisono::sim {
 namespace {
 
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-
-class Cables : public ::testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("unisono-cables-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  int command(const std::string& arguments) const {
-    const std::string line =
-        std::string(UNISONO_PYTHON) + " -m unisono route " + arguments + " > " + (folder_ / "log").string() + " 2>&1";
-    return WEXITSTATUS(std::system(line.c_str()));
-  }
-
-  /// Routes of a topology ("--torus 2x4"), with further options.
-  Routes make(const std::string& topology, const std::string& options = "", int status = 0) const {
-    const std::string file = (folder_ / "topology.json").string();
-    const std::string routes = (folder_ / "routes").string();
-    EXPECT_EQ(command(topology + " -o " + file), 0) << topology;
-    EXPECT_EQ(command(file + " --ports 4 -o " + routes + " " + options), status) << topology << " " << options;
-    return read_routes(routes);
-  }
-
-  std::filesystem::path folder_;
-};
 
 /// Bytes that differ by both ranks, port and place.
 std::vector<std::uint8_t> bytes_of(int from, int to, int port, std::size_t length) {
@@ -241,7 +210,54 @@ TEST_F(Cables, CountsThatDifferAreNamed) {
       EXPECT_EQ(got.complaints[0].src, 0);
       EXPECT_EQ(got.complaints[0].expected, expects);
       EXPECT_EQ(got.complaints[0].got, sends);
+      // A sender with credits has been told what is expected.
+      ASSERT_EQ(sent.differences.size(), credits ? 1u : 0u);
+      if (credits) {
+        EXPECT_EQ(sent.differences[0].mine.count, sends);
+        EXPECT_EQ(sent.differences[0].theirs.count, expects);
+      }
       EXPECT_EQ(got.elements, std::min(sends, expects));
+    }
+  }
+}
+
+// A sender that waits for credits of a receiver that gives none, and so on: both ends name both, and close.
+TEST_F(Cables, EndsThatDifferAreNamedAtBoth) {
+  CableNetwork network(2, {.latency = 6});
+  network.load(make("--bus 2"));
+  const Message with{.port = 2, .count = 60, .size = 2, .credits = true};
+  const Message strict{.port = 2, .count = 60, .size = 2, .credits = true, .strict = true, .window = 9};
+  const Message eager{.port = 2, .count = 60, .size = 2};
+  Message wide = with, wider = strict;
+  wide.size = 3;
+  wider.window = 10;
+  struct Case {
+    Message sends, receives;
+    bool flows;  // the sender needs no credits
+  };
+  for (const auto& [sends, receives, flows] :
+       {Case{with, eager, false}, Case{eager, with, true}, Case{with, wide, false}, Case{strict, wider, false},
+        Case{with, strict, false}}) {
+    for (const bool late : {false, true}) {
+      Message send = sends, receive = receives;
+      send.peer = 1;
+      send.bytes = bytes_of(0, 1, 2, std::size_t{60} << send.size);
+      send.lanes = 1;
+      send.pause = flows ? 0.9 : 0;  // an eager sender is still at it when the receiver tells of itself
+      const Outcome& sent = network.node(0).send(send);
+      if (late) network.advance(200);
+      const Outcome& got = network.node(1).receive(receive);
+      ASSERT_TRUE(network.run([&] { return sent.closed && got.closed; })) << flows << late;
+      ASSERT_EQ(sent.differences.size(), 1u);
+      ASSERT_EQ(got.differences.size(), 1u);
+      EXPECT_EQ(sent.differences[0].peer, 1);
+      EXPECT_EQ(got.differences[0].peer, 0);
+      EXPECT_EQ(sent.differences[0].mine, got.differences[0].theirs);
+      EXPECT_EQ(sent.differences[0].theirs, got.differences[0].mine);
+      EXPECT_EQ(sent.differences[0].mine.credits, sends.credits);
+      EXPECT_EQ(sent.differences[0].theirs.window, receives.window);
+      EXPECT_EQ(sent.differences[0].theirs.size, receives.size);
+      EXPECT_EQ(got.elements, flows ? 60u : 0u);
     }
   }
 }

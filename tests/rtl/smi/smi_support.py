@@ -7,6 +7,7 @@ import zlib
 from dataclasses import dataclass
 
 SEND, SYNCH, LAST = 0, 3, 7
+PLACES, ASKS, DIFFER = 0, 1, 2
 
 
 @dataclass
@@ -28,6 +29,40 @@ class Packet:
             head = struct.pack("<HHHH", self.src, self.dst, self.port, self.count << 3 | self.op)
         body = self.payload.ljust(size - len(head), b"\0")
         return int.from_bytes(body + head, "little")
+
+
+@dataclass
+class Opening:
+    """What an end of a channel says that it was opened with."""
+
+    count: int = 0
+    size: int = 0
+    credits: int = 0
+    strict: int = 0
+    window: int = 0
+
+    def bits(self) -> int:
+        """As opening_t, of a channel."""
+        flags = self.credits << 1 | self.strict
+        return (flags << 2 | self.size) << 78 | self.count << 32 | self.window
+
+
+@dataclass
+class Control:
+    """The payload of a control packet of a channel."""
+
+    elements: int = 0
+    packets: int = 0
+    first: int = 0
+    kind: int = PLACES
+    opening: Opening | None = None
+    message: int = 0
+
+    def payload(self) -> bytes:
+        """From byte 0."""
+        value = (self.opening.bits() if self.opening else 0) << 72
+        value |= self.message << 68 | self.kind << 66 | self.first << 64 | self.packets << 32 | self.elements
+        return value.to_bytes(24, "little")
 
 
 def packet_of(word: int, size: int) -> Packet:

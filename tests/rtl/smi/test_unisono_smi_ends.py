@@ -5,7 +5,7 @@ import pytest
 from bus import ChannelSink, ChannelSource, bursts, never, new_random, share, start_clock_and_reset
 from cocotb.triggers import ReadOnly, RisingEdge
 from hdl import full, parameters, simulate
-from smi_support import LAST, SEND, SYNCH, Packet, packet_of
+from smi_support import ASKS, DIFFER, LAST, SEND, SYNCH, Control, Opening, Packet, packet_of
 
 
 def opening(peer, port, count, size, credits=0, strict=0, window=0, lanes=0):
@@ -45,7 +45,7 @@ async def push_packs(dut):
     source = ChannelSource(dut, "in", ("data", "count", "flush"))
     sink = ChannelSink(dut, "out", pause=bursts(rng))
     opener = Opener(dut)
-    dut.rank_i.value, dut.control_valid_i.value, dut.control_data_i.value = 5, 0, 0
+    dut.rank_i.value, dut.control_valid_i.value, dut.control_data_i.value, dut.tree_i.value = 5, 0, 0, 0
     await start_clock_and_reset(dut)
     for case in range(40):
         log = rng.randrange(4)
@@ -91,11 +91,11 @@ async def push_waits_for_credits(dut):
     sink = ChannelSink(dut, "out")
     control = ChannelSource(dut, "control")
     opener = Opener(dut)
-    dut.rank_i.value = 0
+    dut.rank_i.value = dut.tree_i.value = 0
     await start_clock_and_reset(dut)
 
-    def tell(src, elements=0, packets=0, first=0):
-        payload = elements.to_bytes(4, "little") + packets.to_bytes(4, "little") + bytes([first])
+    def tell(src, packets=0, opening=None, message=0):
+        payload = Control(0, packets, int(opening is not None), opening=opening, message=message).payload()
         control.put((Packet(src, 0, 1, SYNCH, 0, payload).word(size),))
 
     async def quiet(cycles=90):
@@ -103,10 +103,10 @@ async def push_waits_for_credits(dut):
             await RisingEdge(dut.clk_i)
 
     # The first one of rank 3 comes before the channel is open; those of rank 4 are not for it.
-    tell(3, first=1)
-    tell(4, packets=50)
     per_packet = body_of(size) >> 3
     count = per_packet * (window + 6)
+    tell(3, opening=Opening(count, 3, credits=1))
+    tell(4, packets=50)
     data = rng.randbytes(count * 8)
     for at in range(0, count, word // 8):
         part = data[at * 8 : at * 8 + word]
@@ -133,13 +133,66 @@ async def push_waits_for_credits(dut):
     tell(3, packets=9)
     source.put((7, 1, 0))
     await opener.open(peer=3, port=1, count=1, size=0, credits=1)
-    await quiet()
+    await quiet(60)
     assert not sink.words[0]
-    tell(3, first=1)
+    # After a while it asks, once.
+    await quiet(200)
+    asking = packet_of(sink.words[0].popleft()[0], size)
+    assert (asking.op, asking.dst, asking.count) == (SYNCH, 3, 0)
+    mine = Opening(1, 0, credits=1)
+    assert asking.payload[:24] == Control(kind=ASKS, opening=mine, message=1).payload()
+    assert not sink.words[0]
+    # What is said of another message is not compared.
+    tell(3, opening=Opening(7, 3), message=9)
     await quiet(10)
     assert len(sink.words[0]) == 1
     await quiet(5)
     assert int(dut.open_ready_o.value)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def push_names_ends_that_differ(dut):
+    size = parameters()["PacketBytes"]
+    source = ChannelSource(dut, "in", ("data", "count", "flush"))
+    sink = ChannelSink(dut, "out")
+    control = ChannelSource(dut, "control")
+    opener = Opener(dut)
+    dut.rank_i.value = dut.tree_i.value = 0
+    found = []
+
+    async def listen():
+        while True:
+            await RisingEdge(dut.clk_i)
+            if int(dut.rst_ni.value) and int(dut.differ_valid_o.value):
+                value = int(dut.differ_o.value)
+                found.append((value >> 170, value >> 85 & (1 << 85) - 1, value & (1 << 85) - 1))
+
+    await start_clock_and_reset(dut)
+    cocotb.start_soon(listen())
+    mine = Opening(5, 1, credits=1)
+    for message, theirs in enumerate(
+        (Opening(5, 1), Opening(5, 2, credits=1), Opening(5, 1, 1, 1, 7), Opening(6, 1, credits=1), mine)
+    ):
+        source.put((0x55, 5, 0))
+        control.put(
+            (Packet(2, 0, 1, SYNCH, 0, Control(first=1, opening=theirs, message=message).payload()).word(size),)
+        )
+        await opener.open(peer=2, port=1, count=5, size=1, credits=1)
+        for _ in range(30):
+            await RisingEdge(dut.clk_i)
+        packets = [packet_of(one[0], size) for one in sink.words[0]]
+        sink.words[0].clear()
+        assert found == ([(2, mine.bits(), theirs.bits())] if theirs != mine else [])
+        found.clear()
+        assert int(dut.open_ready_o.value)
+        # Other counts alone do not end it.
+        if theirs.size == 1 and theirs.credits and not theirs.strict:
+            assert [(one.op, one.count) for one in packets] == [(LAST, 5)]
+        else:
+            assert [(one.op, one.dst) for one in packets] == [(SYNCH, 2)]
+            assert packets[0].payload[:24] == Control(kind=DIFFER, opening=mine, message=message).payload()
+            # What was on offer for the channel that is closed goes to the next one.
+            source.queues[0].clear()
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
@@ -150,7 +203,7 @@ async def pop_unpacks(dut):
     sink = ChannelSink(dut, "out", ("data", "count", "last"))
     control = ChannelSink(dut, "control", pause=share(rng, 0.3))
     opener = Opener(dut)
-    dut.rank_i.value = 6
+    dut.rank_i.value, dut.told_valid_i.value, dut.told_data_i.value, dut.tree_i.value = 6, 0, 0, 0
     complaints = []
 
     async def listen():
@@ -208,7 +261,7 @@ async def pop_unpacks(dut):
         assert bool(told) == bool(credits)
         for number, packet in enumerate(told):
             assert (packet.src, packet.dst, packet.port, packet.op) == (6, 1, 1, SYNCH)
-            assert packet.payload[8] == (number == 0)
+            assert packet.payload[8] == case % 16 << 4 | (number == 0)
             freed = int.from_bytes(packet.payload[4:8], "little")
             assert freed >= batch or number == 0
         if credits:
@@ -219,7 +272,7 @@ async def pop_unpacks(dut):
 @pytest.mark.parametrize(("size", "word"), [(32, 32), (32, 8), full(64, 64), full(128, 16)])
 def test_unisono_smi_push(size, word):
     given = {"PacketBytes": size, "WordBytes": word, "Window": 5, "MaxRanks": 8}
-    for case in ("push_packs", "push_waits_for_credits"):
+    for case in ("push_packs", "push_waits_for_credits", "push_names_ends_that_differ"):
         simulate("unisono_smi_push", __file__, given, testcase=case)
 
 
