@@ -86,6 +86,13 @@ package unisono_smi_pkg;
     return header;
   endfunction
 
+  // `count` of a packet that a frame was cut into (unisono_smi_cut): the packet's bytes, and on top
+  // whether the frame ends with it.
+  function automatic logic [CountBits-1:0] frame_count(input logic ends,
+                                                       input logic [CountBits-2:0] bytes);
+    return {ends, bytes};
+  endfunction
+
   // What opens a channel, at either end. Both ends say the same count, size and protocol.
   typedef struct packed {
     logic [RankBits-1:0] peer;     // the rank at the other end
