@@ -1,7 +1,7 @@
 """The matrix on engines in RTL that are joined by cables: the same bits as the interpreter has, and as over a switch.
 
-As `test_rtl`, with UNISONO_TEST_RTL=1 only. A part of its cases is drawn, on some shapes; UNISONO_TEST_CABLES=whole takes
-all of them, on all shapes.
+As `test_rtl`, with UNISONO_TEST_RTL=1 only. A part of its cases is drawn, on some shapes; UNISONO_TEST_CABLES=whole
+takes all of them, on all shapes.
 """
 
 from __future__ import annotations
