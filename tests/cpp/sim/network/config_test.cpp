@@ -204,10 +204,10 @@ TEST(Config, CablesTakeWhatTheyHave) {
 }
 
 TEST(Config, ANetworkHasNoCables) {
-  EXPECT_EQ(
-      refusal("topology = cables\n"),
-      "topology = cables: cables have no switch that finds the way, they need routes; `unisono run --carrier smi` "
-      "makes them");
+  EXPECT_EQ(refusal("topology = cables\n"),
+            "net.conf: topology = cables: cables have no switch that finds the way, they need routes; `unisono run "
+            "--carrier smi` "
+            "makes them");
 }
 
 }  // namespace
