@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from .cables import CableOptions, CablesError, make_routes
+from .carrier import CableOptions, CablesError, make_routes
 from .counters import counter_table
 
 NAME = "unisono-cluster"

@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 
-from .cables import CARRIERS, CableOptions
+from .carrier import CARRIERS, CableOptions
 from .cluster import Cluster, ClusterError, ClusterOptions
 from .command import Command, CommandError
 from .environment import JOB_VARIABLES

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from unisono.cli.cables import CableOptions, CablesError, make_routes, usual
+from unisono.cli.carrier import CableOptions, CablesError, make_routes, usual
 from unisono.routing import topology
 
 from .native_cluster import program
