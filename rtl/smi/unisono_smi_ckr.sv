@@ -8,8 +8,8 @@
 // the other CKR from the lowest, Links and more the endpoints of this CKR. A packet that nobody
 // takes, or whose port is beyond the last, is stray.
 //
-// Latency: 3 cycles from an input to out_valid_o, 1 of them the queue's. Throughput: 1 packet per
-// cycle. freed_o tells the other end of the cable that a place of the link's queue is free again.
+// Latency: 3 cycles from a packet's last word to out_valid_o, 1 of them the queue's. Throughput: 1
+// word per cycle. freed_o tells the other end of the cable that a place of the link's queue is free again.
 
 module unisono_smi_ckr #(
   parameter int unsigned Links           = 4,
@@ -17,13 +17,16 @@ module unisono_smi_ckr #(
   // Endpoints of this CKR.
   parameter int unsigned Endpoints       = 1,
   parameter int unsigned PacketBytes     = 32,
+  // Most words of a packet.
+  parameter int unsigned Words           = 1,
   parameter int unsigned VirtualChannels = 1,
   parameter int unsigned MaxPorts        = 16,
   parameter int unsigned Burst           = 8,
   // Places of each channel of an inner queue, and of the link's queue.
   parameter int unsigned Depth           = 16,
   parameter int unsigned LinkDepth       = 16,
-  localparam int unsigned Width          = PacketBytes * 8,
+  localparam int unsigned Width          = unisono_smi_pkg::word_bits(PacketBytes, Words),
+  localparam int unsigned Bits           = PacketBytes * 8,
   localparam int unsigned Channels       = 2 * VirtualChannels,
   localparam int unsigned ChannelBits    = $clog2(Channels),
   localparam int unsigned AddressBits    = $clog2(2 * MaxPorts),
@@ -97,7 +100,7 @@ module unisono_smi_ckr #(
   logic [Inputs-1:0][RouteBits-1:0]               write_route;
   logic [Inputs-1:0][AddressBits-1:0]             address;
   logic [Inputs-1:0][6:0]                         entry;
-  logic [Inputs-1:0][Channels-1:0]                head_valid, pop, room;
+  logic [Inputs-1:0][Channels-1:0]                head_valid, head_last, pop, room;
   logic [Inputs-1:0][Channels-1:0][RouteBits-1:0] head_route;
   logic [Inputs-1:0][Width-1:0]                   data;
 
@@ -123,7 +126,7 @@ module unisono_smi_ckr #(
     header_t               header;
     logic [TargetBits-1:0] target;
 
-    assign header     = header_of(PacketBytes, write_data[i][Width-1-:WideHeaderBits]);
+    assign header     = header_of(PacketBytes, write_data[i][Bits-1-:WideHeaderBits]);
     assign address[i] = AddressBits'(2 * (32'(header.port) % MaxPorts)
                                      + (header.op == OpSynch ? 1 : 0));
 
@@ -145,17 +148,21 @@ module unisono_smi_ckr #(
       .Width    (Width),
       .RouteBits(RouteBits),
       .Channels (Channels),
-      .Depth    (i == Links ? LinkDepth : Depth)
+      .Depth    (i == Links ? LinkDepth : Depth),
+      .Slack    (Words + 1),
+      .Words    (Words)
     ) u_queue (
       .clk_i,
       .rst_ni,
       .in_valid_i  (write[i]),
       .in_channel_i(write_channel[i]),
       .in_route_i  (write_route[i]),
+      .in_last_i   (write_data[i][Width-1]),
       .in_data_i   (write_data[i]),
       .room_o      (room[i]),
       .head_valid_o(head_valid[i]),
       .head_route_o(head_route[i]),
+      .head_last_o (head_last[i]),
       .pop_i       (pop[i]),
       .out_data_o  (data[i])
     );
@@ -186,12 +193,14 @@ module unisono_smi_ckr #(
     .Channels(Channels),
     .Targets (Targets),
     .Width   (Width),
-    .Burst   (Burst)
+    .Burst   (Burst),
+    .Words   (Words)
   ) u_select (
     .clk_i,
     .rst_ni,
     .head_valid_i(head_valid),
     .head_route_i(head_route),
+    .head_last_i (head_last),
     .pop_o       (pop),
     .data_i      (data),
     .room_i      (target_room),

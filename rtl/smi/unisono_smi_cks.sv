@@ -7,8 +7,8 @@
 // virtual channel on which the packet goes on. Destinations beyond the last rank, and entries that
 // lead nowhere, make a packet stray.
 //
-// Latency: 3 cycles from an input to out_valid_o, 1 of them the queue's. Throughput: 1 packet per
-// cycle. Packets of one input, channel and target stay in order.
+// Latency: 3 cycles from a packet's last word to out_valid_o, 1 of them the queue's. Throughput: 1
+// word per cycle. Packets of one input, channel and target stay in order.
 
 module unisono_smi_cks #(
   parameter int unsigned Links           = 4,
@@ -16,12 +16,15 @@ module unisono_smi_cks #(
   // Endpoints of this CKS.
   parameter int unsigned Endpoints       = 1,
   parameter int unsigned PacketBytes     = 32,
+  // Most words of a packet.
+  parameter int unsigned Words           = 1,
   parameter int unsigned VirtualChannels = 1,
   parameter int unsigned MaxRanks        = 128,
   parameter int unsigned Burst           = 8,
   // Places of each channel of an inner queue.
   parameter int unsigned Depth           = 16,
-  localparam int unsigned Width          = PacketBytes * 8,
+  localparam int unsigned Width          = unisono_smi_pkg::word_bits(PacketBytes, Words),
+  localparam int unsigned Bits           = PacketBytes * 8,
   localparam int unsigned Channels       = 2 * VirtualChannels,
   localparam int unsigned ChannelBits    = $clog2(Channels),
   localparam int unsigned AddressBits    = $clog2(VirtualChannels * MaxRanks),
@@ -98,7 +101,7 @@ module unisono_smi_cks #(
   logic [Inputs-1:0][RouteBits-1:0]               write_route;
   logic [Inputs-1:0][AddressBits-1:0]             address;
   logic [Inputs-1:0][6:0]                         entry;
-  logic [Inputs-1:0][Channels-1:0]                head_valid, pop;
+  logic [Inputs-1:0][Channels-1:0]                head_valid, head_last, pop;
   logic [Inputs-1:0][Channels-1:0][RouteBits-1:0] head_route;
   logic [Inputs-1:0][Width-1:0]                   data;
 
@@ -117,7 +120,7 @@ module unisono_smi_cks #(
 
   for (genvar i = 0; i < Inputs; i++) begin : gen_input
     header_t header;
-    assign header = header_of(PacketBytes, write_data[i][Width-1-:WideHeaderBits]);
+    assign header = header_of(PacketBytes, write_data[i][Bits-1-:WideHeaderBits]);
 
     logic                   control;
     logic [VirtualBits-1:0] lane;
@@ -140,47 +143,55 @@ module unisono_smi_cks #(
         .Width    (Width),
         .RouteBits(RouteBits),
         .Channels (Channels),
-        .Depth    (Depth)
+        .Depth    (Depth),
+        .Slack    (Words + 1),
+        .Words    (Words)
       ) u_queue (
         .clk_i,
         .rst_ni,
         .in_valid_i  (write[i]),
         .in_channel_i(write_channel[i]),
         .in_route_i  (write_route[i]),
+        .in_last_i   (write_data[i][Width-1]),
         .in_data_i   (write_data[i]),
         .room_o      (in_room_o[i]),
         .head_valid_o(head_valid[i]),
         .head_route_o(head_route[i]),
+        .head_last_o (head_last[i]),
         .pop_i       (pop[i]),
         .out_data_o  (data[i])
       );
     end else begin : gen_end
       // Begins on virtual channel 0. One queue: who sends data sends no control.
       logic [RouteBits-1:0] route;
-      logic                 valid;
+      logic                 valid, last;
 
       assign write[i]         = end_valid_i[i-Links] && end_ready_o[i-Links];
       assign write_channel[i] = channel_of(control, '0);
       assign write_data[i]    = end_data_i[i-Links];
       assign head_valid[i]    = Channels'(valid);
       assign head_route[i]    = {Channels{route}};
+      assign head_last[i]     = {Channels{last}};
 
       unisono_smi_queue #(
         .Width    (Width),
         .RouteBits(RouteBits),
         .Channels (1),
         .Depth    (Depth),
-        .Slack    (0)
+        .Slack    (0),
+        .Words    (Words)
       ) u_queue (
         .clk_i,
         .rst_ni,
         .in_valid_i  (write[i]),
         .in_channel_i(1'b0),
         .in_route_i  (write_route[i]),
+        .in_last_i   (write_data[i][Width-1]),
         .in_data_i   (write_data[i]),
         .room_o      (end_ready_o[i-Links]),
         .head_valid_o(valid),
         .head_route_o(route),
+        .head_last_o (last),
         .pop_i       (pop[i][0]),
         .out_data_o  (data[i])
       );
@@ -201,12 +212,14 @@ module unisono_smi_cks #(
     .Channels(Channels),
     .Targets (Targets),
     .Width   (Width),
-    .Burst   (Burst)
+    .Burst   (Burst),
+    .Words   (Words)
   ) u_select (
     .clk_i,
     .rst_ni,
     .head_valid_i(head_valid),
     .head_route_i(head_route),
+    .head_last_i (head_last),
     .pop_o       (pop),
     .data_i      (data),
     .room_i      (out_room_i),

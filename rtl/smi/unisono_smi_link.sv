@@ -5,15 +5,17 @@
 // place for it. So what is on the wire is always taken, and a channel that stands still at the other
 // end leaves the wire to the others.
 //
-// Places are LinkDepth at both ends, a packet each; the other end tells of each one that it frees.
+// Places are LinkDepth at both ends, a word each; the other end tells of each one that it frees.
 // Before the other end is up there is no place at all. Counts begin anew each time it comes up.
 //
-// Latency: 1 cycle. Throughput: 1 packet per cycle, if the wire takes it.
+// Latency: 1 cycle. Throughput: 1 word per cycle, if the wire takes it.
 
 module unisono_smi_link #(
   parameter int unsigned Width        = 256,
   parameter int unsigned Channels     = 2,
   parameter int unsigned LinkDepth    = 16,
+  // Most words of a packet.
+  parameter int unsigned Words        = 1,
   localparam int unsigned ChannelBits = $clog2(Channels)
 ) (
   input  logic                   clk_i,
@@ -22,7 +24,7 @@ module unisono_smi_link #(
   input  logic                   in_valid_i,
   input  logic [ChannelBits-1:0] in_channel_i,
   input  logic [Width-1:0]       in_data_i,
-  // A place for one more packet and two before it.
+  // A place for one more packet, and two words before it.
   output logic [Channels-1:0]    room_o,
 
   // The other end is running, and has taken a packet out of its queue.
@@ -36,11 +38,11 @@ module unisono_smi_link #(
   output logic [Width-1:0]       out_data_o
 );
 
-  localparam int unsigned Slack      = 2;
+  localparam int unsigned Slack      = Words + 1;
   localparam int unsigned CreditBits = $clog2(LinkDepth + 1);
 
   if (LinkDepth < Slack + 2) begin : gen_bad_depth
-    $error("unisono_smi_link: LinkDepth must be at least 4");
+    $error("unisono_smi_link: LinkDepth must be at least Words + 3");
   end
 
   logic up_q, outlet_room;
@@ -91,7 +93,7 @@ module unisono_smi_link #(
 `endif
   end
 
-  localparam int unsigned OutletDepth = 8;
+  localparam int unsigned OutletDepth = Words > 1 ? 16 : 8;
   logic [$clog2(OutletDepth+1)-1:0] outlet_count;
   logic                             unused_ready;
 

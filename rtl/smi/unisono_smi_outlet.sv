@@ -35,7 +35,7 @@ module unisono_smi_outlet #(
     end
   end
 
-  logic unused_route;
+  logic unused_route, unused_last;
   unisono_smi_queue #(
     .Width    (Width),
     .RouteBits(1),
@@ -48,10 +48,12 @@ module unisono_smi_outlet #(
     .in_valid_i,
     .in_channel_i(1'b0),
     .in_route_i  (1'b0),
+    .in_last_i   (1'b1),
     .in_data_i,
     .room_o,
     .head_valid_o(head),
     .head_route_o(unused_route),
+    .head_last_o (unused_last),
     .pop_i       (pop),
     .out_data_o
   );

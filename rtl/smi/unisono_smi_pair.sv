@@ -8,13 +8,15 @@ module unisono_smi_pair #(
   parameter int unsigned Link            = 0,
   parameter int unsigned Endpoints       = 1,
   parameter int unsigned PacketBytes     = 32,
+  // Most words of a packet.
+  parameter int unsigned Words           = 1,
   parameter int unsigned VirtualChannels = 1,
   parameter int unsigned MaxRanks        = 128,
   parameter int unsigned MaxPorts        = 16,
   parameter int unsigned Burst           = 8,
   parameter int unsigned Depth           = 16,
   parameter int unsigned LinkDepth       = 16,
-  localparam int unsigned Width          = PacketBytes * 8,
+  localparam int unsigned Width          = unisono_smi_pkg::word_bits(PacketBytes, Words),
   localparam int unsigned Channels       = 2 * VirtualChannels,
   localparam int unsigned ChannelBits    = $clog2(Channels),
   localparam int unsigned SendBits       = $clog2(VirtualChannels * MaxRanks),
@@ -119,6 +121,7 @@ module unisono_smi_pair #(
     .Link           (Link),
     .Endpoints      (Endpoints),
     .PacketBytes    (PacketBytes),
+    .Words          (Words),
     .VirtualChannels(VirtualChannels),
     .MaxRanks       (MaxRanks),
     .Burst          (Burst),
@@ -149,6 +152,7 @@ module unisono_smi_pair #(
     .Link           (Link),
     .Endpoints      (Endpoints),
     .PacketBytes    (PacketBytes),
+    .Words          (Words),
     .VirtualChannels(VirtualChannels),
     .MaxPorts       (MaxPorts),
     .Burst          (Burst),
@@ -182,7 +186,8 @@ module unisono_smi_pair #(
   unisono_smi_link #(
     .Width    (Width),
     .Channels (Channels),
-    .LinkDepth(LinkDepth)
+    .LinkDepth(LinkDepth),
+    .Words    (Words)
   ) u_link (
     .clk_i,
     .rst_ni,

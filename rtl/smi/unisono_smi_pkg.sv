@@ -1,6 +1,6 @@
 // Packets of the SMI transport, and what opens a channel.
 //
-// A packet is one word of PacketBytes bytes: elements from byte 0, the header in the last bytes.
+// A packet is, if nothing else is said, one word of PacketBytes bytes: elements from byte 0, the header in the last bytes.
 //
 // Packets of 32 bytes have SMI's own header of 4 bytes (bytes 28 to 31 of the packet):
 //
@@ -9,6 +9,10 @@
 // Wider ones (64, 128, 256 bytes) have a header of 8 bytes, little-endian:
 //
 //   bytes 0-1 source, 2-3 destination, 4-5 port, 6-7 operation in bits 2 to 0, elements in 15 to 3
+//
+// A wide packet may have several words (parameter Words), of 256 bytes in all. Its header is in the
+// last 8 bytes of the first word; the others are full of elements. Beside each word goes whether it
+// is the last one, as the top bit of what carries it.
 //
 // A packet of operation OpSynch is control, every other one data. Control and data never wait for
 // each other: each kind has VirtualChannels channels of its own on every link and in every queue.
@@ -50,7 +54,13 @@ package unisono_smi_pkg;
     return packet_bytes == 32 ? 4 : 8;
   endfunction
 
-  // From the last 8 bytes of a packet.
+  // Bits that carry a word of a packet: with several words, one more that says which is the last.
+  function automatic int unsigned word_bits(input int unsigned packet_bytes,
+                                            input int unsigned words);
+    return 8 * packet_bytes + (words > 1 ? 1 : 0);
+  endfunction
+
+  // From the last 8 bytes of a packet's only, or first, word.
   function automatic header_t header_of(input int unsigned packet_bytes,
                                         input logic [WideHeaderBits-1:0] last);
     header_t header;
@@ -74,6 +84,13 @@ package unisono_smi_pkg;
               32'd0};
     end
     return header;
+  endfunction
+
+  // `count` of a packet that a frame was cut into (unisono_smi_cut): the packet's bytes, and on top
+  // whether the frame ends with it.
+  function automatic logic [CountBits-1:0] frame_count(input logic ends,
+                                                       input logic [CountBits-2:0] bytes);
+    return {ends, bytes};
   endfunction
 
   // What opens a channel, at either end. Both ends say the same count, size and protocol.

@@ -1,6 +1,9 @@
 // Queue of packets between two communication kernels: a FIFO for each channel, in one memory.
 //
 // A packet comes with the route that the reading kernel will take it on, looked up by who writes.
+// Packets have one word or, with Words above 1, up to so many; the last one is marked. The head is
+// shown when the whole packet has come; the route that counts is that of its first word, and its
+// words are popped one after the other.
 // The heads of all channels show their routes at once, so that the reader can choose one whose way
 // is free; none of them holds up another. The packet itself is read one cycle after its pop.
 //
@@ -16,6 +19,8 @@ module unisono_smi_queue #(
   // Places of each channel, a power of two.
   parameter int unsigned Depth       = 16,
   parameter int unsigned Slack       = 2,
+  // Most words of a packet.
+  parameter int unsigned Words       = 1,
   localparam int unsigned ChannelBits = Channels > 1 ? $clog2(Channels) : 1
 ) (
   input  logic                               clk_i,
@@ -24,11 +29,14 @@ module unisono_smi_queue #(
   input  logic                               in_valid_i,
   input  logic [ChannelBits-1:0]             in_channel_i,
   input  logic [RouteBits-1:0]               in_route_i,
+  // The packet's last word; without meaning where a packet is a word.
+  input  logic                               in_last_i,
   input  logic [Width-1:0]                   in_data_i,
   output logic [Channels-1:0]                room_o,
 
   output logic [Channels-1:0]                head_valid_o,
   output logic [Channels-1:0][RouteBits-1:0] head_route_o,
+  output logic [Channels-1:0]                head_last_o,
   // At most one bit, of a channel that has a head.
   input  logic [Channels-1:0]                pop_i,
   // Holds until the next pop.
@@ -38,16 +46,24 @@ module unisono_smi_queue #(
   if (Depth < Slack + 2 || (Depth & (Depth - 1)) != 0) begin : gen_bad_depth
     $error("unisono_smi_queue: Depth must be a power of two of at least Slack + 2");
   end
+  if (Words == 0 || Words > Depth) begin : gen_bad_words
+    $error("unisono_smi_queue: Words must be 1 to Depth");
+  end
 
   localparam int unsigned PointerBits = $clog2(Depth);
   localparam int unsigned CountBits   = $clog2(Depth + 1);
 
   logic [Channels-1:0][PointerBits-1:0] wr_q, rd_q;
   logic [Channels-1:0]                  push;
+  logic                                 last;
+
+  assign last = Words == 1 || in_last_i;
 
   for (genvar c = 0; c < Channels; c++) begin : gen_channel
     logic [CountBits-1:0] count_d, count_q;
-    logic                 valid_q, room_q;
+    // Whole packets.
+    logic [CountBits-1:0] packets_d, packets_q;
+    logic                 valid_q, room_q, whole, gone;
 
     assign push[c] = in_valid_i && in_channel_i == ChannelBits'(c);
 
@@ -60,17 +76,30 @@ module unisono_smi_queue #(
       end
     end
 
+    assign whole = push[c] && last;
+    assign gone  = pop_i[c] && head_last_o[c];
+    always_comb begin
+      packets_d = packets_q;
+      if (whole && !gone) begin
+        packets_d = packets_q + CountBits'(1);
+      end else if (!whole && gone) begin
+        packets_d = packets_q - CountBits'(1);
+      end
+    end
+
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
-        count_q <= '0;
-        valid_q <= 1'b0;
-        room_q  <= 1'b0;
-        wr_q[c] <= '0;
-        rd_q[c] <= '0;
+        count_q   <= '0;
+        packets_q <= '0;
+        valid_q   <= 1'b0;
+        room_q    <= 1'b0;
+        wr_q[c]   <= '0;
+        rd_q[c]   <= '0;
       end else begin
-        count_q <= count_d;
-        valid_q <= count_d != '0;
-        room_q  <= 32'(count_d) < Depth - Slack;
+        count_q   <= count_d;
+        packets_q <= packets_d;
+        valid_q   <= packets_d != '0;
+        room_q    <= 32'(count_d) < Depth - Slack;
         if (push[c]) begin
           wr_q[c] <= wr_q[c] + PointerBits'(1);
         end
@@ -80,15 +109,17 @@ module unisono_smi_queue #(
       end
     end
 
-    (* ram_style = "distributed" *) logic [RouteBits-1:0] routes [Depth];
+    (* ram_style = "distributed" *) logic [RouteBits:0] routes [Depth];
     always_ff @(posedge clk_i) begin
       if (push[c]) begin
-        routes[wr_q[c]] <= in_route_i;
+        routes[wr_q[c]] <= {last, in_route_i};
       end
     end
 
+    logic stored_last;
     assign head_valid_o[c] = valid_q;
-    assign head_route_o[c] = routes[rd_q[c]];
+    assign {stored_last, head_route_o[c]} = routes[rd_q[c]];
+    assign head_last_o[c]  = Words == 1 || stored_last;
     assign room_o[c]       = room_q;
 
 `ifndef SYNTHESIS
@@ -102,7 +133,7 @@ module unisono_smi_queue #(
   end
 
   localparam int unsigned AddressBits = ChannelBits + PointerBits;
-  localparam int unsigned Words       = (1 << ChannelBits) * Depth;
+  localparam int unsigned Places      = (1 << ChannelBits) * Depth;
 
   logic [AddressBits-1:0] wr_address, rd_address;
   logic [ChannelBits-1:0] rd_channel;
@@ -128,8 +159,8 @@ module unisono_smi_queue #(
 
   unisono_ram_sdp #(
     .Width   (Width),
-    .Depth   (Words),
-    .RamStyle(Words > 64 ? "block" : "distributed")
+    .Depth   (Places),
+    .RamStyle(Places > 64 ? "block" : "distributed")
   ) u_memory (
     .clk_i,
     .wr_en_i    (in_valid_i),

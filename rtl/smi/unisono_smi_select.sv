@@ -4,10 +4,12 @@
 // is to take: a target and the channel there. A head asks if its target has room on that channel.
 // So no packet holds up one of another channel, of another input, or behind another target; SMI's
 // kernels, which read a packet and then wait until it can go, do not have this.
+// A packet of several words goes as a whole: once its first word has been taken, nothing else is
+// until its last. A target needs room for a whole packet, so no packet waits half way.
 // A head whose route is all ones is of no use to anybody: it is taken and told as stray.
 //
-// Latency: 2 cycles from a head to out_valid_o. Throughput: 1 packet per cycle. Room must be told
-// with two packets to spare (Slack = 2), because two decisions may be under way.
+// Latency: 2 cycles from a head to out_valid_o. Throughput: 1 word per cycle. Room must be told
+// with Words + 1 words to spare (Slack), because two decisions may be under way. Burst counts words.
 
 module unisono_smi_select #(
   parameter int unsigned Inputs       = 5,
@@ -15,6 +17,8 @@ module unisono_smi_select #(
   parameter int unsigned Targets      = 5,
   parameter int unsigned Width        = 256,
   parameter int unsigned Burst        = 8,
+  // Most words of a packet.
+  parameter int unsigned Words        = 1,
   localparam int unsigned ChannelBits = Channels > 1 ? $clog2(Channels) : 1,
   localparam int unsigned TargetBits  = $clog2(Targets + 1),
   // Target above, channel below.
@@ -25,6 +29,7 @@ module unisono_smi_select #(
 
   input  logic [Inputs-1:0][Channels-1:0]                head_valid_i,
   input  logic [Inputs-1:0][Channels-1:0][RouteBits-1:0] head_route_i,
+  input  logic [Inputs-1:0][Channels-1:0]                head_last_i,
   output logic [Inputs-1:0][Channels-1:0]                pop_o,
   input  logic [Inputs-1:0][Width-1:0]                   data_i,
 
@@ -33,7 +38,7 @@ module unisono_smi_select #(
   output logic [Targets-1:0]                             out_valid_o,
   output logic [ChannelBits-1:0]                         out_channel_o,
   output logic [Width-1:0]                               out_data_o,
-  // The packet in out_data_o is one that nobody wants.
+  // The packet whose first word is in out_data_o is one that nobody wants.
   output logic                                           stray_o
 );
 
@@ -54,15 +59,37 @@ module unisono_smi_select #(
     free[Nowhere] = 1'b1;
   end
 
-  logic [Requests-1:0]                request, grant;
+  logic [Requests-1:0]                request, grant, last;
+  // Within a packet: the only one that may go on.
+  logic                               within_q;
+  logic [Requests-1:0]                holder_q;
   logic [Requests-1:0][RouteBits-1:0] routes;
   logic [IndexBits-1:0]               index;
 
   assign routes = head_route_i;
+  assign last   = head_last_i;
   always_comb begin
     for (int unsigned r = 0; r < Requests; r++) begin
-      request[r] = head_valid_i[r / Channels][r % Channels] && free[routes[r]];
+      request[r] = within_q ? holder_q[r]
+                            : head_valid_i[r / Channels][r % Channels] && free[routes[r]];
     end
+  end
+
+  if (Words > 1) begin : gen_within
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        within_q <= 1'b0;
+        holder_q <= '0;
+      end else begin
+        within_q <= (grant & ~last) != '0;
+        holder_q <= grant;
+      end
+    end
+  end else begin : gen_word
+    logic unused_last;
+    assign unused_last = ^last;
+    assign within_q = 1'b0;
+    assign holder_q = '0;
   end
 
   unisono_smi_arbiter #(
@@ -78,7 +105,7 @@ module unisono_smi_select #(
   assign pop_o = grant;
 
   // The cycle after: the queue offers the packet.
-  logic                 taken_q;
+  logic                 taken_q, first_q;
   logic [InputBits-1:0] input_q;
   logic [RouteBits-1:0] route_q;
 
@@ -109,7 +136,10 @@ module unisono_smi_select #(
   end
   always_ff @(posedge clk_i) begin
     input_q <= chosen;
-    route_q <= routes_padded[index];
+    first_q <= !within_q;
+    if (!within_q) begin
+      route_q <= routes_padded[index];
+    end
   end
 
   // And the one after that: it is on its way.
@@ -131,7 +161,7 @@ module unisono_smi_select #(
       stray_q     <= 1'b0;
     end else begin
       out_valid_q <= out_valid_d;
-      stray_q     <= taken_q && route_q == Nowhere;
+      stray_q     <= taken_q && first_q && route_q == Nowhere;
     end
   end
 
@@ -148,9 +178,13 @@ module unisono_smi_select #(
   assign stray_o       = stray_q;
 
 `ifndef SYNTHESIS
+  logic [Requests-1:0] head_valid_flat;
+  assign head_valid_flat = head_valid_i;
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert ($onehot0(out_valid_q)) else $error("%m: a packet goes to two targets");
+      assert (!within_q || (holder_q & ~head_valid_flat) == '0)
+        else $error("%m: a packet is not whole");
       for (int unsigned r = 0; r < Requests; r++) begin
         assert (!head_valid_i[r / Channels][r % Channels] || routes[r] == Nowhere
                 || 32'(routes[r][RouteBits-1:ChannelBits]) < Targets)

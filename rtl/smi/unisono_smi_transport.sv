@@ -15,19 +15,23 @@ module unisono_smi_transport #(
   parameter int unsigned Ports           = 4,
   // Sending endpoints, and as many receiving ones.
   parameter int unsigned Endpoints       = 2 * Ports,
-  // 32, with SMI's header; or 64, 128, 256 with a wide one.
+  // Of a word: 32, with SMI's header; or 64, 128, 256 with a wide one.
   parameter int unsigned PacketBytes     = 32,
-  // SMI's R: packets taken from one input while others wait.
+  // Most words of a packet; with more than one the header is in the first, and words are 64 bytes
+  // or more. PacketBytes * Words is at most 256.
+  parameter int unsigned Words           = 1,
+  // SMI's R: words taken from one input while others wait.
   parameter int unsigned Burst           = 8,
   // Of data; control has as many of its own.
   parameter int unsigned VirtualChannels = 1,
   parameter int unsigned MaxRanks        = 128,
-  // Places of a channel: of inner queues, of a link's queue (the same at both ends), and of the
+  // Places of a channel, in words: of inner queues, of a link's queue (the same at both ends), and of the
   // queue of a receiving endpoint.
   parameter int unsigned Depth           = 16,
   parameter int unsigned LinkDepth       = 16,
   parameter int unsigned EndpointDepth   = 16,
-  localparam int unsigned Width          = PacketBytes * 8,
+  // A word; with several to a packet its top bit says that it is the last one.
+  localparam int unsigned Width          = unisono_smi_pkg::word_bits(PacketBytes, Words),
   localparam int unsigned Channels       = 2 * VirtualChannels,
   localparam int unsigned ChannelBits    = $clog2(Channels)
 ) (
@@ -84,6 +88,10 @@ module unisono_smi_transport #(
   if (PacketBytes != 32 && PacketBytes != 64 && PacketBytes != 128 && PacketBytes != 256)
   begin : gen_bad_bytes
     $error("unisono_smi_transport: PacketBytes must be 32, 64, 128 or 256");
+  end
+  if (Words == 0 || (Words > 1 && (PacketBytes == 32 || PacketBytes * Words > 256)))
+  begin : gen_bad_words
+    $error("unisono_smi_transport: packets of several words are wide, and of 256 bytes at most");
   end
   if (VirtualChannels == 0 || VirtualChannels > 8) begin : gen_bad_channels
     $error("unisono_smi_transport: VirtualChannels must be 1 to 8");
@@ -166,7 +174,8 @@ module unisono_smi_transport #(
 
       unisono_smi_outlet #(
         .Width(Width),
-        .Depth(EndpointDepth)
+        .Depth(EndpointDepth),
+        .Slack(Words + 1)
       ) u_outlet (
         .clk_i,
         .rst_ni     (run_nq),
@@ -191,6 +200,7 @@ module unisono_smi_transport #(
       .Link           (k),
       .Endpoints      (Own),
       .PacketBytes    (PacketBytes),
+      .Words          (Words),
       .VirtualChannels(VirtualChannels),
       .MaxRanks       (MaxRanks),
       .MaxPorts       (Ports),
@@ -255,10 +265,10 @@ module unisono_smi_transport #(
     for (int unsigned k = Links; k > 0; k--) begin
       more = more + 5'(cks_stray[k-1]) + 5'(ckr_stray[k-1]);
       if (cks_stray[k-1]) begin
-        found = stray_of(header_of(PacketBytes, cks_data[k-1][Width-1-:WideHeaderBits]));
+        found = stray_of(header_of(PacketBytes, cks_data[k-1][8*PacketBytes-1-:WideHeaderBits]));
       end
       if (ckr_stray[k-1]) begin
-        found = stray_of(header_of(PacketBytes, ckr_data[k-1][Width-1-:WideHeaderBits]));
+        found = stray_of(header_of(PacketBytes, ckr_data[k-1][8*PacketBytes-1-:WideHeaderBits]));
       end
     end
   end

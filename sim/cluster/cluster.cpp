@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "sim/native/native_node.hpp"
+#include "sim/network/cables.hpp"
 
 namespace unisono::sim {
 namespace {
@@ -15,6 +16,11 @@ NetworkConfig with_sessions(NetworkConfig config) {
   return config;
 }
 
+std::unique_ptr<Carrier> carrier_of(const ClusterConfig& config) {
+  if (!config.routes.empty()) return make_cables(config.routes, config.network);
+  return std::make_unique<Network>(with_sessions(config.network));
+}
+
 }  // namespace
 
 Cluster::Cluster(const ClusterConfig& config)
@@ -22,7 +28,8 @@ Cluster::Cluster(const ClusterConfig& config)
                                       : std::make_unique<const kernels::Library>(config.kernels, kernel_services())),
       clock_khz_(config.network.clock_khz),
       has_firmware_(!config.firmware.empty()),
-      network_(with_sessions(config.network)),
+      carrier_(carrier_of(config)),
+      network_(dynamic_cast<Network*>(carrier_.get())),
       team_(config.engines == 0 ? config.network.nodes : config.engines, config.threads,
             [this](std::uint32_t node) { nodes_[node]->evaluate(); }) {
   const std::uint32_t engines = config.engines == 0 ? config.network.nodes : config.engines;
@@ -34,7 +41,7 @@ Cluster::Cluster(const ClusterConfig& config)
   for (std::uint32_t node = 0; node < engines; ++node) {
     if (std::find(config.native.begin(), config.native.end(), node) != config.native.end()) {
       nodes_.push_back(std::make_unique<NativeNode>(
-          NativeNodeConfig{node, engines, config.network.clock_khz, config.native_delay}, network_));
+          NativeNodeConfig{node, engines, config.network.clock_khz, config.native_delay}, *carrier_));
       verilated_.push_back(nullptr);
       continue;
     }
@@ -51,7 +58,7 @@ Cluster::Cluster(const ClusterConfig& config)
     own.skip = config.skip;
     own.check_skip = config.check_skip;
     own.trust_silence = config.trust_silence;
-    auto made = std::make_unique<Node>(own, network_);
+    auto made = std::make_unique<Node>(own, *carrier_);
     verilated_.push_back(made.get());
     nodes_.push_back(std::move(made));
   }
@@ -64,16 +71,21 @@ Node* Cluster::verilated(std::uint32_t number) const {
   return verilated_[number];
 }
 
+Network& Cluster::wanted_network() const {
+  if (network_ == nullptr) throw Error(ErrorCode::kInvalidArgument, "the nodes of this cluster are on cables");
+  return *network_;
+}
+
 void Cluster::advance(std::uint64_t most) {
-  const bool empty = network_.under_way() == 0;
+  const bool empty = carrier_->under_way() == 0;
   tick();
   // The network looks after its sessions in the tick after the one in which its last frame has gone.
-  if (most <= 1 || (network_.under_way() == 0) != empty) return;
-  std::uint64_t cycles = std::min(most - 1, network_.next_event());
+  if (most <= 1 || (carrier_->under_way() == 0) != empty) return;
+  std::uint64_t cycles = std::min(most - 1, carrier_->next_event());
   for (const auto& node : nodes_) cycles = std::min(cycles, node->calm());
   if (cycles == 0) return;
   for (const auto& node : nodes_) node->pass(cycles);
-  network_.skip(cycles);
+  carrier_->skip(cycles);
 }
 
 double Cluster::evaluated() const {
@@ -99,7 +111,7 @@ void Cluster::tick() {
     for (const auto& node : nodes_) node->evaluate();
   }
   for (const auto& node : nodes_) node->commit();
-  network_.tick();
+  carrier_->tick();
 }
 
 }  // namespace unisono::sim

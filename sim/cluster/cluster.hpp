@@ -9,12 +9,14 @@
 #include "sim/cluster/any_node.hpp"
 #include "sim/cluster/node.hpp"
 #include "sim/cluster/team.hpp"
+#include "sim/network/carrier.hpp"
 #include "sim/network/network.hpp"
 
 namespace unisono::sim {
 
 struct ClusterConfig {
   NetworkConfig network;              ///< its number of nodes is that of the cluster
+  std::string routes;                 ///< folder of `unisono route --ports 1`: nodes are on cables; empty: the network
   std::uint32_t engines = 0;          ///< nodes that are engines, the first ones; 0: all
   std::vector<std::uint32_t> native;  ///< of these, the ones whose engine is the native one
   std::uint64_t native_delay = 0;     ///< cycles that pass before what these send leaves
@@ -41,8 +43,13 @@ class Cluster {
   Node& node(std::uint32_t number) { return *verilated(number); }
   const Node& node(std::uint32_t number) const { return *verilated(number); }
   bool is_native(std::uint32_t number) const { return verilated_[number] == nullptr; }
-  const Network& network() const { return network_; }
-  Network& network() { return network_; }
+  /// What carries frames: the network, or cables.
+  const Carrier& carrier() const { return *carrier_; }
+  Carrier& carrier() { return *carrier_; }
+  bool has_network() const { return network_ != nullptr; }
+  /// Throws Error(kInvalidArgument) if the nodes are on cables.
+  const Network& network() const { return wanted_network(); }
+  Network& network() { return wanted_network(); }
 
   unsigned threads() const { return team_.threads(); }
 
@@ -52,18 +59,20 @@ class Cluster {
   void advance(std::uint64_t most);
   /// Of the cycles of engines in Verilog, the part that was evaluated; 1 without skipping.
   double evaluated() const;
-  std::uint64_t cycle() const { return network_.cycle(); }
+  std::uint64_t cycle() const { return carrier_->cycle(); }
   std::uint64_t clock_khz() const { return clock_khz_; }
   /// Whether the nodes began with an image of their firmware.
   bool has_firmware() const { return has_firmware_; }
 
  private:
   Node* verilated(std::uint32_t number) const;
+  Network& wanted_network() const;
 
   std::unique_ptr<const kernels::Library> kernels_;
   std::uint64_t clock_khz_;
   bool has_firmware_;
-  Network network_;
+  std::unique_ptr<Carrier> carrier_;
+  Network* network_;  ///< the same, if it is one
   std::vector<std::unique_ptr<AnyNode>> nodes_;
   std::vector<Node*> verilated_;  ///< by number; null where the engine is the native one
   Team team_;                     ///< after the nodes: its threads end first

@@ -19,6 +19,7 @@
 #include "sim/cluster/config.hpp"
 #include "sim/cluster/server.hpp"
 #include "sim/cluster/trace.hpp"
+#include "sim/network/cables.hpp"
 #include "sim/network/settings.hpp"
 
 namespace {
@@ -88,6 +89,9 @@ Options parse(int count, char** arguments) {
   app.add_option("-n", nodes, "how many engines")->required()->check(most);
   app.add_option("--fd", options.sockets, "sockets of the hosts")->delimiter(',');
   app.add_option("--config", network, "network: shape, rates, latencies, faults (docs/simulated-network.md)");
+  app.add_option("--routes", cluster.routes,
+                 "nodes are on cables, whose routes are in this folder (`unisono route --ports 1 -o`), and SMI's "
+                 "transport carries the frames");
   app.add_option("--memory", memory,
                  "platform: partitioned (copies take time, a call takes 50 us to be given) or unified (the host's "
                  "memory behind a TLB, a call takes 2 us); without it neither takes time")
@@ -201,11 +205,15 @@ int main(int count, char** arguments) {
   try {
     const Options options = parse(count, arguments);
     if (options.check) {
-      const unisono::sim::Network network(options.cluster.network);
+      if (options.cluster.routes.empty()) {
+        const unisono::sim::Network network(options.cluster.network);
+      } else {
+        unisono::sim::check_cables(options.cluster.routes, options.cluster.network);
+      }
       return 0;
     }
     unisono::sim::Cluster cluster(options.cluster);
-    warn_of_faults(cluster.network());
+    if (cluster.has_network()) warn_of_faults(cluster.network());
     unisono::sim::Server server(cluster, options.platform, options.sockets);
     if (options.ready >= 0) {
       // The process that has started this waits for the byte, or for the end without one.
@@ -221,7 +229,10 @@ int main(int count, char** arguments) {
       std::ofstream stream = written("--counters", options.counters);
       unisono::sim::write_counters(stream, cluster);
     }
-    tell_of_faults(cluster.network());
+    if (cluster.has_network()) tell_of_faults(cluster.network());
+    for (const std::string& complaint : cluster.carrier().complaints()) {
+      unisono::log(unisono::LogLevel::kWarn, complaint, kName);
+    }
     if (!unisono::logs(unisono::LogLevel::kWarn)) return 0;
     // Of a job that ended at once there are no cycles, and no seconds, to divide by.
     const double cycles = static_cast<double>(std::max<std::uint64_t>(cluster.cycle(), 1));

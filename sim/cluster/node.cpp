@@ -49,7 +49,7 @@ class Node::Wave {
 };
 #endif
 
-Node::Node(const NodeConfig& config, Network& network)
+Node::Node(const NodeConfig& config, Carrier& network)
     : model_(config.seed * 1024 + config.node + 1, config.firmware),
       top_(model_.top()),
       node_(config.node),

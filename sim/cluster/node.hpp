@@ -48,7 +48,7 @@ class Node final : public AnyNode {
 
   /// In reset for some cycles, which are over when this returns. Throws Error(kUnsupported) for a wave in a build
   /// without.
-  Node(const NodeConfig& config, Network& network);
+  Node(const NodeConfig& config, Carrier& network);
   ~Node() override;
 
   void look() override;
@@ -137,7 +137,7 @@ class Node final : public AnyNode {
   class Wave;
   std::unique_ptr<Wave> wave_;
   const std::uint32_t node_;
-  Network& network_;
+  Carrier& network_;
   AxiMemory memory_;
   AxiPins pins_;
   // Between `evaluate` and `commit`; the data is copied, for the clock's edge changes the pins.

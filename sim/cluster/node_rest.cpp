@@ -106,12 +106,16 @@ void Node::end_rest() {
   if (rested_ == 0) return;
   model_.enter();
   ++evaluated_;
+  // A word that was on offer meanwhile was not taken; what takes it in this cycle, perhaps, is no part of the rest.
+  const auto ready = top_.mac_tx_ready_i;
+  top_.mac_tx_ready_i = 0;
   top_.cycles_i = rested_;
   top_.clk_i = 0;
   top_.eval();
   top_.clk_i = 1;
   top_.eval();
   top_.cycles_i = 1;
+  top_.mac_tx_ready_i = ready;
 }
 
 }  // namespace unisono::sim

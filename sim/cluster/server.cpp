@@ -366,7 +366,7 @@ void Server::Attached::tell_kernel_ends(AnyNode& node) {
 }
 
 void Server::Attached::hear_of_broken() {
-  const std::vector<BrokenSession>& all = cluster_.network().broken_sessions();
+  const std::vector<BrokenSession>& all = cluster_.carrier().broken_sessions();
   for (; heard_ < all.size(); ++heard_) {
     const BrokenSession& one = all[heard_];
     if (one.source != node_ && one.destination != node_) continue;

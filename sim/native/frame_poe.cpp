@@ -15,7 +15,7 @@ constexpr std::size_t words_of(std::size_t bytes) { return (bytes + kWordBytes -
 
 }  // namespace
 
-FramePoe::FramePoe(Network& network, std::uint32_t node, std::uint32_t nodes, std::uint64_t clock_khz,
+FramePoe::FramePoe(Carrier& network, std::uint32_t node, std::uint32_t nodes, std::uint64_t clock_khz,
                    std::uint64_t delay)
     : network_(network),
       node_(node),

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "network/poe.hpp"
-#include "sim/network/network.hpp"
+#include "sim/network/carrier.hpp"
 
 namespace unisono::sim {
 
@@ -25,8 +25,9 @@ class FramePoe final : public Poe {
   static constexpr std::uint32_t kMostData = 8192 - 64;
   static constexpr std::uint32_t kMostControl = 256 - 64;
 
-  /// `network` must outlive this. A message leaves `delay` cycles after it was sent, at the earliest.
-  FramePoe(Network& network, std::uint32_t node, std::uint32_t nodes, std::uint64_t clock_khz, std::uint64_t delay = 0);
+  /// `network` must outlive this: what carries the frames. A message leaves `delay` cycles after it was sent, at the
+  /// earliest.
+  FramePoe(Carrier& network, std::uint32_t node, std::uint32_t nodes, std::uint64_t clock_khz, std::uint64_t delay = 0);
 
   std::uint32_t self() const override { return node_; }
   std::uint32_t size() const override { return nodes_; }
@@ -81,7 +82,7 @@ class FramePoe final : public Poe {
   void take_word();
   void arrive();
 
-  Network& network_;
+  Carrier& network_;
   const std::uint32_t node_, nodes_;
   const std::uint64_t clock_khz_, delay_;
   std::vector<Session> sessions_;

@@ -7,7 +7,7 @@
 
 namespace unisono::sim {
 
-NativeNode::NativeNode(const NativeNodeConfig& config, Network& network)
+NativeNode::NativeNode(const NativeNodeConfig& config, Carrier& network)
     : poe_(network, config.node, config.nodes, config.clock_khz, config.delay),
       device_(poe_, FunctionalDevice::usual_capability(), FunctionalDevice::kMemoryBytes,
               FunctionalDevice::Peers::kHardware) {}

@@ -23,7 +23,7 @@ struct NativeNodeConfig {
 class NativeNode final : public AnyNode {
  public:
   /// `network` must outlive the node. Throws Error.
-  NativeNode(const NativeNodeConfig& config, Network& network);
+  NativeNode(const NativeNodeConfig& config, Carrier& network);
 
   void look() override {}
   void evaluate() override;

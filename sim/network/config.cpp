@@ -132,12 +132,13 @@ bool apply_known(LinkConfig& link, std::string_view key, std::string_view value)
 bool apply_known(NetworkConfig& config, std::string_view key, std::string_view value) {
   if (key == "topology") {
     config.shape = chosen(key, value,
-                          std::array<Choice<Shape>, 6>{{{"point_to_point", Shape::kPointToPoint},
+                          std::array<Choice<Shape>, 7>{{{"point_to_point", Shape::kPointToPoint},
                                                         {"switch", Shape::kSwitch},
                                                         {"ring", Shape::kRing},
                                                         {"torus", Shape::kTorus},
                                                         {"leaf_spine", Shape::kLeafSpine},
-                                                        {"fat_tree", Shape::kLeafSpine}}});
+                                                        {"fat_tree", Shape::kLeafSpine},
+                                                        {"cables", Shape::kCables}}});
   } else if (key == "nodes") {
     config.nodes = whole32(key, value, 2, kMostNodes);
   } else if (key == "columns") {

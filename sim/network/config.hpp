@@ -10,7 +10,8 @@
 
 namespace unisono::sim {
 
-enum class Shape : std::uint8_t { kPointToPoint, kSwitch, kRing, kTorus, kLeafSpine };
+/// Cables (cables.hpp) are no shape of this network: nodes are joined by SMI's transport, and routes say how.
+enum class Shape : std::uint8_t { kPointToPoint, kSwitch, kRing, kTorus, kLeafSpine, kCables };
 
 /// What happens to a frame that finds no room.
 enum class Policy : std::uint8_t {

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/network/carrier.hpp"
 #include "sim/network/config.hpp"
 #include "sim/network/counters.hpp"
 #include "sim/network/frame.hpp"
@@ -33,36 +34,6 @@
 #include "sim/network/topology.hpp"
 
 namespace unisono::sim {
-
-/// A word that a node sends. Destination, length and port are read from the first word of a frame.
-struct SentWord {
-  const std::byte* data = nullptr;   ///< copied
-  std::uint32_t bytes = kWordBytes;  ///< all words but the last are full
-  bool last = false;
-  std::uint32_t destination = 0;
-  std::uint32_t frame_bytes = 0;  ///< payload of the whole frame, 1 .. mtu
-  std::uint16_t port = 0;         ///< carried unchanged, as a UDP port is
-};
-
-/// A word that a node receives. The data is valid until `pop`.
-struct ReceivedWord {
-  const std::byte* data = nullptr;
-  std::uint32_t bytes = 0;
-  bool first = false, last = false;
-  bool damaged = false;  ///< with `last`: the frame was cut off while it arrived, and must not be used
-  std::uint32_t source = 0;
-  std::uint32_t frame_bytes = 0;
-  std::uint16_t port = 0;
-};
-
-/// What became of a pushed word. Of a refused one nothing was taken.
-enum class Pushed : std::uint8_t {
-  kTaken,
-  kBusy,           ///< `can_push` is false
-  kTooLong,        ///< the frame is longer than the mtu
-  kNoDestination,  ///< no such node, or the sender itself
-  kWrongLength,    ///< words and `last` do not make up `frame_bytes`, or that is 0
-};
 
 /// A frame that has been sent on a link, with its last byte; for captures.
 struct Captured {
@@ -75,39 +46,36 @@ struct Captured {
   bool lost = false;                ///< on this link
 };
 
-class Network {
+class Network final : public Carrier {
  public:
-  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   /// Cycles by which a node may be ahead of its link.
   static constexpr std::uint64_t kAhead = 2;
 
   /// Throws Error(kInvalidArgument) that names the key which does not fit.
   explicit Network(const NetworkConfig& config);
-  ~Network();
-  Network(const Network&) = delete;
-  Network& operator=(const Network&) = delete;
+  ~Network() override;
 
   std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
-  std::uint32_t mtu() const { return config_.mtu; }
+  std::uint32_t mtu() const override { return config_.mtu; }
 
   /// Whether `push` takes a word of this node in this cycle: one word per cycle, as far as the link keeps up. With
   /// pause, a frame's first word also needs room for a frame of the mtu at the end of the link.
-  bool can_push(std::uint32_t node) const;
-  Pushed push(std::uint32_t node, const SentWord& word);
+  bool can_push(std::uint32_t node) const override;
+  Pushed push(std::uint32_t node, const SentWord& word) override;
   /// The word that the node receives in this cycle, or null. The same one until it is popped; one is popped per cycle.
-  const ReceivedWord* front(std::uint32_t node);
-  void pop(std::uint32_t node);
+  const ReceivedWord* front(std::uint32_t node) override;
+  void pop(std::uint32_t node) override;
 
   /// Ends the cycle.
-  void tick();
-  std::uint64_t cycle() const { return now_; }
+  void tick() override;
+  std::uint64_t cycle() const override { return now_; }
   /// Ticks, from now on, that do nothing at all as long as no node pushes or pops: no word arrives anywhere and no
   /// `can_push` becomes true. 0 while a node has a word to pop. kNever: nothing is under way.
-  std::uint64_t next_event() const;
+  std::uint64_t next_event() const override;
   /// As that many ticks; at most `next_event()`.
-  void skip(std::uint64_t cycles);
+  void skip(std::uint64_t cycles) override;
   /// Frames pushed, or begun to be pushed, and neither popped nor dropped. Those wholly dropped in time leave it later.
-  std::size_t under_way() const { return pool_.used(); }
+  std::size_t under_way() const override { return pool_.used(); }
 
   std::uint32_t links() const { return static_cast<std::uint32_t>(channels_.size()); }
   const std::string& link_name(std::uint32_t link) const;
@@ -119,7 +87,7 @@ class Network {
   std::uint64_t delivered(std::uint32_t node) const { return nodes_[node].delivered; }
   const Topology& topology() const { return topology_; }
   /// Sessions that have broken, in the order in which that was noticed; with `sessions` in the configuration only.
-  const std::vector<BrokenSession>& broken_sessions() const { return sessions_.broken(); }
+  const std::vector<BrokenSession>& broken_sessions() const override { return sessions_.broken(); }
 
   /// Called for every frame on every link, when its last word is begun. Empty: none.
   void capture(std::function<void(const Captured&)> hook) { hook_ = std::move(hook); }
@@ -189,7 +157,5 @@ class Network {
   bool worked_ = false;
   std::function<void(const Captured&)> hook_;
 };
-
-const char* name_of(Pushed result);
 
 }  // namespace unisono::sim

@@ -1,9 +1,11 @@
 #include "sim/network/settings.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "sim/network/cables.hpp"
 
 namespace unisono::sim {
 namespace {
@@ -18,6 +20,8 @@ const char* name_of(Shape shape) {
       return "ring";
     case Shape::kTorus:
       return "torus";
+    case Shape::kCables:
+      return "cables";
     default:
       return "leaf_spine";
   }
@@ -106,6 +110,31 @@ class Lines {
 };
 
 }  // namespace
+
+CableSettings cables_of(const NetworkConfig& config) {
+  constexpr std::array<std::string_view, 6> kOfCables = {"topology", "nodes", "clock_mhz",
+                                                         "seed",     "gbps",  "propagation"};
+  const auto refuse_line = [&](std::uint32_t line, const std::string& what, const std::string& why) {
+    throw Error(ErrorCode::kInvalidArgument, formatted("{}, line {}: {}: {}", config.source, line, what, why));
+  };
+  if (const auto line = config.lines.find("topology"); line != config.lines.end() && config.shape != Shape::kCables) {
+    refuse_line(line->second, formatted("topology = {}", name_of(config.shape)),
+                "nodes are joined by cables here; leave the line out, or say `topology = cables`");
+  }
+  for (const auto& [key, line] : config.lines) {
+    if (std::find(kOfCables.begin(), kOfCables.end(), key) != kOfCables.end()) continue;
+    refuse_line(line, key, "does nothing here: cables carry words without frames, and lose none");
+  }
+  for (const LinkSetting& setting : config.settings) {
+    refuse_line(setting.line, formatted("{}@{}", setting.key, setting.pattern), "all cables are alike here");
+  }
+  if (config.link.propagation == 0) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        formatted("{}: propagation = 0: what leaves a node in a cycle reaches none in the same one", config.source));
+  }
+  return {config.link.propagation, Rate::of(config.link.mbps, config.clock_khz)};
+}
 
 void refuse_idle_settings(const NetworkConfig& config, const Topology& topology) { Lines(config, topology).check(); }
 

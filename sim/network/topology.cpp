@@ -34,6 +34,10 @@ class Builder {
       case Shape::kLeafSpine:
         leaf_spine();
         break;
+      case Shape::kCables:
+        refuse(
+            "topology = cables: cables have no switch that finds the way, they need routes; `unisono run --carrier "
+            "smi` makes them");
     }
     set_up_links();
     return std::move(built_);

@@ -12,10 +12,11 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from .carrier import CarrierOptions, CarrierError, make_routes
 from .counters import counter_table
 
 NAME = "unisono-cluster"
@@ -46,6 +47,7 @@ class ClusterOptions:
     native: tuple[int, ...] | None = None  #: ranks whose engine is the native one
     native_delay: int | None = None  #: cycles that pass before what these send leaves
     kernels: str | None = None  #: library of kernels that Verilated nodes run; no option of rtl's alone
+    cables: CarrierOptions = field(default_factory=CarrierOptions)  #: whether nodes are on cables, and on which
 
     def given(self) -> list[str]:
         """The options of `unisono run` that were used, and that no other platform has."""
@@ -58,7 +60,7 @@ class ClusterOptions:
             "--native": self.native,
             "--native-delay": self.native_delay,
         }
-        return [name for name, value in names.items() if value is not None]
+        return [name for name, value in names.items() if value is not None] + self.cables.given()
 
     def arguments(self) -> list[str]:
         """As the cluster has them."""
@@ -114,13 +116,13 @@ def named_firmware() -> dict[str, str]:
     return {"UNISONO_FIRMWARE": named}
 
 
-def check_options(program: str, nodes: int, options: ClusterOptions) -> None:
+def check_options(program: str, nodes: int, options: ClusterOptions, routes: list[str]) -> None:
     """Lets the cluster look at the configuration of its network, without running it. Raises `ClusterError`."""
     if options.network is None:
         return
     seed = [] if options.seed is None else ["--seed", str(options.seed)]
     memory = [] if options.memory is None else ["--memory", options.memory]
-    command = [program, "-n", str(nodes), "--check", "--config", options.network, *seed, *memory]
+    command = [program, "-n", str(nodes), "--check", "--config", options.network, *routes, *seed, *memory]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK, text=True, errors="replace"
@@ -152,13 +154,22 @@ class Cluster:
         self._nodes = nodes
         self._options = options
         self._program = find_cluster(NAME if options.wave is None else WITH_WAVES)
-        check_options(self._program, nodes, options)
+        self._routes: tempfile.TemporaryDirectory[str] | None = None
+        try:
+            if options.cables.used:
+                self._routes = make_routes(nodes, options.cables)
+        except CarrierError as failure:
+            raise ClusterError(str(failure)) from failure
+        check_options(self._program, nodes, options, self._on_cables())
         self._counters: Path | None = None  #: where the cluster writes them
         self.environment = named_firmware()
         self.fault: str | None = None  #: what went wrong with it, once it has ended
         self._ends: list[socket.socket | None] = []
         self._process: subprocess.Popen[bytes] | None = None
         self.counted = ""  #: what the engines have counted, as a table, once it has ended
+
+    def _on_cables(self) -> list[str]:
+        return [] if self._routes is None else ["--routes", self._routes.name]
 
     @property
     def output(self) -> IO[bytes]:
@@ -171,7 +182,7 @@ class Cluster:
         """Starts the process, and waits until hosts may come. What it finds wrong is a `ClusterError` before that."""
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(self._nodes)]
         inner = [pair[1].fileno() for pair in pairs]
-        command = [self._program, "-n", str(self._nodes), *self._options.arguments()]
+        command = [self._program, "-n", str(self._nodes), *self._options.arguments(), *self._on_cables()]
         if self._options.counters:
             handle, name = tempfile.mkstemp(prefix="unisono-counters-", suffix=".json")
             os.close(handle)
@@ -257,6 +268,8 @@ class Cluster:
             self.counted = counter_table(json.loads(self._counters.read_text())["nodes"])
         if self._counters is not None:
             self._counters.unlink(missing_ok=True)
+        if self._routes is not None:
+            self._routes.cleanup()
 
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None

@@ -8,6 +8,7 @@ import os
 import sys
 
 from .cables import NODE_PORTS, Cables, CablesError, CablesOptions
+from .carrier import CARRIERS, CarrierOptions
 from .cluster import Cluster, ClusterError, ClusterOptions
 from .command import Command, CommandError
 from .environment import JOB_VARIABLES
@@ -112,6 +113,23 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         type=_cycles,
         metavar="CYCLES",
         help="time that passes before a message of such a rank leaves (default 0: the native engine takes no time)",
+    )
+    cluster.add_argument(
+        "--carrier",
+        choices=CARRIERS,
+        help="who carries frames between nodes: the simulated network (the default), or SMI's transport, over cables "
+        "between the nodes and without a switch",
+    )
+    cluster.add_argument(
+        "--topology",
+        metavar="T.json",
+        help="the cables of --carrier smi, as SMI's topology files have them; default: a torus or a ring of the ranks",
+    )
+    cluster.add_argument(
+        "--without", action="append", metavar="A:ch0-B:ch1", help="without this cable; can be given several times"
+    )
+    cluster.add_argument(
+        "--leave-out", action="append", metavar="NODE", help="without this node; can be given several times"
     )
     cables = parser.add_argument_group("kernels of SMI at simulated nodes on cables (--platform rtl)")
     cables.add_argument(
@@ -244,6 +262,7 @@ def execute(options: argparse.Namespace) -> int:
         options.native,
         options.native_delay,
         None if options.kernels is None else os.path.abspath(options.kernels),
+        CarrierOptions(options.carrier, options.topology, tuple(options.without or ()), tuple(options.leave_out or ())),
     )
     if platform != "rtl" and hints.given() == ["--trace"]:
         return _refuse(

@@ -364,8 +364,8 @@ class Cluster:
 
     name = "rtl"
 
-    def __init__(self, native: Sequence[int] = ()) -> None:
-        self._options = ("--native", ",".join(map(str, native))) if native else ()
+    def __init__(self, native: Sequence[int] = (), options: Sequence[str] = ()) -> None:
+        self._options = (*(("--native", ",".join(map(str, native))) if native else ()), *options)
 
     def admits(self, case: Case) -> bool:
         """What the engines' capability word has; the rest is refused, which `test_rtl` tests by itself."""

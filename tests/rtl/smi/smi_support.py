@@ -100,3 +100,29 @@ def all_on_one_link(size: int, rank: int, links: int, channels: int, ports: int)
             table[2 * port + kind] = code
         ckr.append(table)
     return image(rank, cks, ckr)
+
+
+def wide_words(header: Packet, payload: bytes, size: int) -> list[int]:
+    """The words of a packet of several, with last on top: the header in the last 8 bytes of the first one."""
+    head = struct.pack("<HHHH", header.src, header.dst, header.port, header.count << 3 | header.op)
+    first, rest = payload[: size - 8], payload[size - 8 :]
+    pieces = [first.ljust(size - 8, b"\0") + head]
+    pieces += [rest[at : at + size].ljust(size, b"\0") for at in range(0, len(rest), size)]
+    last = len(pieces) - 1
+    return [int.from_bytes(piece, "little") | int(number == last) << 8 * size for number, piece in enumerate(pieces)]
+
+
+ENDS = 1 << 12
+"""In a packet's count: the frame ends with it."""
+
+
+def packets_of_frame(src: int, dst: int, control: bool, data: bytes, size: int, words: int) -> list[list[int]]:
+    """The packets that a frame is cut into, each the list of its words."""
+    body = size * words - 8
+    pieces = [data[at : at + body] for at in range(0, len(data), body)]
+    packets = []
+    for number, piece in enumerate(pieces):
+        ends = number == len(pieces) - 1
+        op = SYNCH if control else LAST if ends else SEND
+        packets.append(wide_words(Packet(src, dst, 0, op, len(piece) | (ENDS if ends else 0)), piece, size))
+    return packets

@@ -1,6 +1,7 @@
 // In the place of sim/cluster/node.cpp where nothing was compiled by Verilator: there are native nodes only.
 #include "core/error.hpp"
 #include "sim/cluster/node.hpp"
+#include "sim/network/cables.hpp"
 
 class VerilatedContext {};
 class Vunisono_cclo_frame {};
@@ -9,8 +10,9 @@ namespace unisono::sim {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Error(ErrorCode::kUnsupported,
-              "this cluster was built without Verilated engines: all its nodes must be native");
+  throw Error(
+      ErrorCode::kUnsupported,
+      "this cluster was built without Verilated engines: all its nodes must be native, and no transport is there");
 }
 
 }  // namespace
@@ -20,7 +22,7 @@ Model::~Model() = default;
 
 class Node::Wave {};
 
-Node::Node(const NodeConfig& config, Network& network)
+Node::Node(const NodeConfig& config, Carrier& network)
     : model_(config.seed, config.firmware),
       top_(model_.top()),
       node_(config.node),
@@ -45,5 +47,8 @@ void Node::leave_kernels() { refuse(); }
 void Node::end_rest() { refuse(); }
 void Node::store(std::uint64_t /*address*/, std::span<const std::byte> /*bytes*/) { refuse(); }
 void Node::load(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) const { refuse(); }
+
+std::unique_ptr<Carrier> make_cables(const std::string& /*routes*/, const NetworkConfig& /*config*/) { refuse(); }
+void check_cables(const std::string& /*routes*/, const NetworkConfig& /*config*/) { refuse(); }
 
 }  // namespace unisono::sim

@@ -15,6 +15,7 @@
 #include "core/header.hpp"
 #include "platform/device/registers.hpp"
 #include "sim/native/native_node.hpp"
+#include "sim/network/network.hpp"
 
 namespace unisono::sim {
 namespace {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "core/error.hpp"
+#include "sim/network/cables.hpp"
 #include "sim/network/network.hpp"
 #include "sim/network/settings.hpp"
 
@@ -173,6 +174,40 @@ TEST(Config, FaultsAreNamed) {
   EXPECT_EQ(faults("corrupt@node1>* = 1e-9"), std::vector<std::string>{"corrupt"});
   EXPECT_EQ(faults("down@node1>* = 3-4\nreorder = 0.5\nduplicate = 1\nloss = 0.1\nloss@* = 0"),
             (std::vector<std::string>{"duplicate", "reorder", "down"}));
+}
+
+std::string refusal_of_cables(const std::string& text) {
+  try {
+    cables_of(parse_network(text, "net.conf"));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST(Config, CablesTakeWhatTheyHave) {
+  const CableSettings settings =
+      cables_of(parse_network("topology = cables\ngbps = 40\npropagation = 7\nclock_mhz = 200\nseed = 3\n"));
+  EXPECT_EQ(settings.propagation, 7U);
+  EXPECT_EQ(settings.rate, (Rate{25, 1}));
+  EXPECT_EQ(cables_of(parse_network("")).rate, (Rate{50, 1}));
+  EXPECT_EQ(
+      refusal_of_cables("gbps = 10\ntopology = switch\n"),
+      "net.conf, line 2: topology = switch: nodes are joined by cables here; leave the line out, or say `topology "
+      "= cables`");
+  EXPECT_EQ(refusal_of_cables("topology = cables\n\nloss = 0.1\n"),
+            "net.conf, line 3: loss: does nothing here: cables carry words without frames, and lose none");
+  EXPECT_EQ(refusal_of_cables("gbps@node0* = 10\n"), "net.conf, line 1: gbps@node0*: all cables are alike here");
+  EXPECT_EQ(refusal_of_cables("propagation = 0\n"),
+            "net.conf: propagation = 0: what leaves a node in a cycle reaches none in the same one");
+}
+
+TEST(Config, ANetworkHasNoCables) {
+  EXPECT_EQ(refusal("topology = cables\n"),
+            "net.conf: topology = cables: cables have no switch that finds the way, they need routes; `unisono run "
+            "--carrier smi` "
+            "makes them");
 }
 
 }  // namespace
