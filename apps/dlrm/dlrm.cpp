@@ -36,16 +36,17 @@ constexpr std::uint32_t kSumsAhead = 4;
 /// tables are read at once, for each has a memory bank of its own: the first word is there after `access` cycles, then
 /// a word comes in each. With a `gap` queries begin at its multiples, in the same cycle on all nodes. times: lookup
 /// begins, last block is there.
-void look_up(std::span<const std::int32_t> indices, std::span<const Fixed> tables, std::uint32_t row,
-             std::span<const Fixed> weights, std::uint32_t queries, std::uint32_t rate, std::uint32_t access,
-             std::uint32_t gap, std::span<std::int64_t> times, Comm world, Comm side, CommandStream& commands,
-             StatusStream& status, ToCclo<0> to_vector, ToCclo<1> to_partial) {
+int look_up(std::span<const std::int32_t> indices, std::span<const Fixed> tables, std::uint32_t row,
+            std::span<const Fixed> weights, std::uint32_t queries, std::uint32_t rate, std::uint32_t access,
+            std::uint32_t gap, std::span<std::int64_t> times, Comm world, Comm side, CommandStream& commands,
+            StatusStream& status, ToCclo<0> to_vector, ToCclo<1> to_partial) {
   const auto count = static_cast<std::uint32_t>(indices.size() / queries);  // of tables
   const std::uint32_t inputs = count * row;
   const std::size_t table_size = tables.size() / count;
   unisono::kernel::Command vectors(commands, status, world, 0), partials(commands, status, side, 1);
   Outlet vector(to_vector), partial(to_partial);
   BlockLayer layer(weights, inputs, kBlocks, rate);
+  if (!layer.fits()) return kInvalidArgument;
   const std::uint32_t piece = inputs / kVectorPieces, peer = world.rank + kGroup;
   Calls vector_calls(queries * kVectorPieces, piece / kLanes);
   Calls partial_calls(queries * kBlocks, layer.block() / kLanes);
@@ -84,21 +85,21 @@ void look_up(std::span<const std::int32_t> indices, std::span<const Fixed> table
     const bool vector_moves = vector.step(), partial_moves = partial.step();
     end_cycle(vector_moves || partial_moves || layer.busy() || begun != queries);
   }
-  finish(vectors);
-  finish(partials);
+  return finish(vectors, partials);
 }
 const unisono::kernel::Export<look_up> kLookUp{"look_up"};
 
 /// Rank 4 to 7. The operand of the reduction: a block of its partner, one of its own, and so on. times: first input,
 /// last block is there.
-void reduce_half(std::span<const Fixed> weights, std::uint32_t inputs, std::uint32_t queries, std::uint32_t rate,
-                 std::span<std::int64_t> times, Comm world, Comm side, Comm group, CommandStream& commands,
-                 StatusStream& status, FromCclo<0> from_vector, FromCclo<1> from_partial, ToCclo<0> to_sum) {
+int reduce_half(std::span<const Fixed> weights, std::uint32_t inputs, std::uint32_t queries, std::uint32_t rate,
+                std::span<std::int64_t> times, Comm world, Comm side, Comm group, CommandStream& commands,
+                StatusStream& status, FromCclo<0> from_vector, FromCclo<1> from_partial, ToCclo<0> to_sum) {
   unisono::kernel::Command vectors(commands, status, world, 0, 0), partials(commands, status, side, 1, 1),
       sums(commands, status, group, 0, 0);
   Inlet vector(from_vector), partial(from_partial);
   Outlet sum(to_sum);
   BlockLayer layer(weights, inputs, kBlocks, rate);
+  if (!layer.fits()) return kInvalidArgument;
   const std::uint32_t block = layer.block(), piece = inputs / kVectorPieces, peer = world.rank - kGroup;
   Calls vector_calls(queries * kVectorPieces, piece / kLanes);
   Calls partial_calls(queries * kBlocks, block / kLanes), sum_calls(2 * queries * kBlocks, block / kLanes, kSumsAhead);
@@ -126,21 +127,20 @@ void reduce_half(std::span<const Fixed> weights, std::uint32_t inputs, std::uint
     }
     end_cycle(sum.step() || vector_comes || partial_comes || layer.busy());
   }
-  finish(vectors);
-  finish(partials);
-  finish(sums);
+  return finish(vectors, partials, sums);
 }
 const unisono::kernel::Export<reduce_half> kReduceHalf{"reduce_half"};
 
 /// Rank 8, root of the reduction: its operand is the bias of FC1. times: first input, result is there.
-void second_layer(std::span<const Fixed> bias, std::span<const Fixed> weights, std::uint32_t queries,
-                  std::uint32_t rate, std::span<std::int64_t> times, Comm world, Comm group, CommandStream& commands,
-                  StatusStream& status, ToCclo<0> to_sum, FromCclo<0> from_sum, ToCclo<1> to_next) {
+int second_layer(std::span<const Fixed> bias, std::span<const Fixed> weights, std::uint32_t queries, std::uint32_t rate,
+                 std::span<std::int64_t> times, Comm world, Comm group, CommandStream& commands, StatusStream& status,
+                 ToCclo<0> to_sum, FromCclo<0> from_sum, ToCclo<1> to_next) {
   const auto inputs = static_cast<std::uint32_t>(bias.size());
   unisono::kernel::Command sums(commands, status, group, 0, 0), nexts(commands, status, world, 1);
   Outlet operand(to_sum), next(to_next);
   Inlet sum(from_sum);
   Layer layer(weights, inputs, rate);
+  if (!layer.fits()) return kInvalidArgument;
   const std::uint32_t block = inputs / (2 * kBlocks), piece = layer.outputs() / kNextPieces;
   Calls sum_calls(2 * queries * kBlocks, block / kLanes, kSumsAhead), next_calls(queries * kNextPieces, piece / kLanes);
   std::uint32_t begun = 0, done = 0;
@@ -174,18 +174,18 @@ void second_layer(std::span<const Fixed> bias, std::span<const Fixed> weights, s
     const bool operand_moves = operand.step(), next_moves = next.step();
     end_cycle(operand_moves || next_moves || sum_comes || layer.busy());
   }
-  finish(sums);
-  finish(nexts);
+  return finish(sums, nexts);
 }
 const unisono::kernel::Export<second_layer> kSecondLayer{"second_layer"};
 
 /// Rank 9. The score is a product with `last`, which takes a cycle. times: first input, score is there.
-void third_layer(std::span<const Fixed> weights, std::span<const Fixed> last, std::uint32_t inputs,
-                 std::uint32_t queries, std::uint32_t rate, std::span<Fixed> scores, std::span<std::int64_t> times,
-                 Comm world, CommandStream& commands, StatusStream& status, FromCclo<0> from_layer) {
+int third_layer(std::span<const Fixed> weights, std::span<const Fixed> last, std::uint32_t inputs,
+                std::uint32_t queries, std::uint32_t rate, std::span<Fixed> scores, std::span<std::int64_t> times,
+                Comm world, CommandStream& commands, StatusStream& status, FromCclo<0> from_layer) {
   unisono::kernel::Command layers(commands, status, world, 0, 0);
   Inlet inlet(from_layer);
   Layer layer(weights, inputs, rate);
+  if (!layer.fits()) return kInvalidArgument;
   const std::uint32_t piece = inputs / kNextPieces;
   Calls calls(queries * kNextPieces, piece / kLanes);
   std::uint32_t begun = 0, done = 0, first = 0;
@@ -212,6 +212,6 @@ void third_layer(std::span<const Fixed> weights, std::span<const Fixed> last, st
     }
     end_cycle(comes || layer.busy());
   }
-  finish(layers);
+  return finish(layers);
 }
 const unisono::kernel::Export<third_layer> kThirdLayer{"third_layer"};
