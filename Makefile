@@ -45,13 +45,13 @@ whole-firmware:
 test-rtl: packages-rtl environment-rtl package ## tests of the hardware engine: modules, firmware, engines against the interpreter
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl
 	$(STEP) -k 3 rtl-engines "engines against the interpreter" tools/ctest 0.3 release -L '^rtl$$'
-	$(STEP) -t 1500 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py tests/python/conformance/test_rtl_cables.py tests/python/platforms/test_device_streams.py tests/python/kernels/test_named.py tests/python/kernels/test_dlrm.py tests/python/kernels/test_cables.py
+	$(STEP) -t 1500 -k 2 rtl-matrix "programs on a cluster" tools/rtl/programs
 	$(STEP) -t 1200 -k 18 rtl "modules" tools/rtl/test
 
 test-rtl-full: packages-rtl environment-rtl package ## the same with more cases, surroundings and parameters: an hour
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl-full
 	$(STEP) -k 3 rtl-engines "engines against the interpreter" ctest --preset release -L '^rtl' -j $(JOBS) --no-label-summary
-	$(STEP) -t 9000 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_RTL=1 UNISONO_TEST_CABLES=whole .venv/bin/python -m pytest -q tests/python/conformance/test_rtl.py tests/python/conformance/test_rtl_cables.py tests/python/platforms/test_device_streams.py tests/python/kernels/test_named.py tests/python/kernels/test_dlrm.py tests/python/kernels/test_cables.py
+	$(STEP) -t 9000 -k 2 rtl-matrix "programs on a cluster" env UNISONO_TEST_CABLES=whole tools/rtl/programs
 	$(STEP) -t 4000 -k 18 rtl-full "modules, full width" tools/rtl/test --full
 
 cluster: packages-rtl environment-rtl package ## the simulated cluster, for unisono run --platform rtl
@@ -60,7 +60,7 @@ cluster: packages-rtl environment-rtl package ## the simulated cluster, for unis
 cables: packages-rtl environment-rtl package ## simulated nodes of SMI's transport, for unisono run --platform rtl --cables
 	$(STEP) cables "simulated nodes" tools/build --cables
 
-bench-streams: build ## elements between kernels of two ranks: channels of SMI, and stream ports, beside sends
+bench-streams: build cluster ## elements between kernels: channels of SMI, stream ports, streams of simulated engines; on cables, too, after make cables
 	tools/bench-streams $(JSON)
 
 bench-cables: cluster ## SMI's transport and its collectives on cables, in cycles, as JSON lines

@@ -8,7 +8,28 @@ from pathlib import Path
 
 import numpy as np
 import unisono
-from model import NODES, Model, rates
+from model import NODES, RANKS, Model, rates
+from unisono import Communicator
+
+AHEAD = 4  #: queries
+
+
+def feed(world: Communicator, model: Model, queries: int) -> None:
+    """Sends each node the rows of each query, as whole words; a few queries ahead of those that have gone."""
+    rows = [model.indices(node, queries) for node in range(NODES)]
+    count = -(-rows[0].shape[1] // 16) * 16
+    under_way = []
+    for query in range(queries):
+        words = np.zeros((NODES, count), np.int32)
+        for node in range(NODES):
+            words[node, : rows[node].shape[1]] = rows[node][query]
+            under_way.append(world.send_async(words[node], node))
+        if query >= AHEAD:
+            for request in under_way[:NODES]:
+                request.wait()
+            del under_way[:NODES]
+    for request in under_way:
+        request.wait()
 
 
 def main() -> None:
@@ -25,12 +46,17 @@ def main() -> None:
         side = world.dup(streams=True)
         group = world.subset(range(NODES, 2 * NODES + 1), streams=True)
         rank = world.rank
+        fed = world.size == RANKS + 1
         times = np.zeros((queries, 2), np.int64)
         scores = np.zeros(queries, np.int32)
+        if rank == RANKS:
+            feed(world, model, queries)
+            world.barrier()
+            return
         if rank < NODES:
             kernel = context.kernel("look_up")(
                 model.indices(rank, queries), model.node_tables(rank), model.row, model.first(rank, 0), queries, first,
-                access, gap, times, world, side,
+                access, gap, fed, times, world, side,
             )  # fmt: skip
         elif rank < 2 * NODES:
             kernel = context.kernel("reduce_half")(

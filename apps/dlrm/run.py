@@ -47,6 +47,7 @@ class Job:
     queries: int
     gap: int = 0
     seed: int = 1
+    fed: bool = False  #: queries come from a processor, rank 10
 
 
 def unisono(*words: object) -> None:
@@ -64,9 +65,11 @@ def run(folder: Path, job: Job) -> list[Times]:
     (folder / "job.json").write_text(json.dumps({"model": asdict(job.model), **given}))
     (folder / "scores.npy").unlink(missing_ok=True)
     network = ["--seed", job.seed] if job.platform == "rtl" else []
+    if job.fed and job.platform == "rtl":
+        network += ["--native", RANKS]
     unisono(
-        "run", "-n", RANKS, "--kernels", folder / "dlrm.so", "--platform", job.platform, *network, HERE / "host.py",
-        folder,
+        "run", "-n", RANKS + job.fed, "--kernels", folder / "dlrm.so", "--platform", job.platform, *network,
+        HERE / "host.py", folder,
     )  # fmt: skip
     scores, expected = np.load(folder / "scores.npy"), job.model.scores(job.queries)
     if not np.array_equal(scores, expected):
@@ -151,7 +154,7 @@ def print_engines(console: Console, lines: list[Line], parts: list[tuple[str, fl
 def engines(console: Console, folder: Path, options: argparse.Namespace) -> list[Line]:
     """Throughput, then latency of queries that come one by one."""
     model: Model = options.model
-    fast = run(folder, Job(model, "rtl", options.queries, seed=options.seed))
+    fast = run(folder, Job(model, "rtl", options.queries, seed=options.seed, fed=options.feed))
     period, bound = interval(fast), engine_cycles(max(model.cycles()))
     least = least_latency(model)
     calm = run(folder, Job(model, "rtl", CALM_WARM + CALM, round(1.5 * least), options.seed))
@@ -213,6 +216,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--platform", choices=("rtl", "native", "functional"), default="rtl")
     parser.add_argument("--queries", type=int, default=40, help=f"the first {WARM} do not count in times (40)")
+    parser.add_argument("--feed", action="store_true", help="a processor, rank 10, sends the queries")
     parser.add_argument("--small", action="store_true", help="small layers and tables")
     parser.add_argument("--rows", type=int, help="of each of the tables (1000)")
     parser.add_argument("--cpu-rows", type=int, default=20_000, help="of each table on the CPU (20000: 256 MB)")
@@ -241,7 +245,7 @@ def main() -> None:
         lines = engines(console, options.folder, options)
         lines += beside_cpu(console, options, lines)
     else:
-        run(options.folder, Job(options.model, options.platform, options.queries, seed=options.seed))
+        run(options.folder, Job(options.model, options.platform, options.queries, seed=options.seed, fed=options.feed))
     if options.json:
         options.json.write_text("".join(json.dumps(line) + "\n" for line in lines))
     console.print(f"dlrm: all scores of {options.queries} queries on {options.platform} are NumPy's, bit for bit")

@@ -111,18 +111,17 @@ class Inlet {
 /// multipliers do so many products in a cycle, all of one word of inputs before the next.
 class Layer {
  public:
-  /// `weights`: a column behind the other. The size of a column must not exceed kMostOutputs.
+  /// `weights`: a column behind the other.
   Layer(std::span<const Fixed> weights, std::uint32_t inputs, std::uint32_t products_per_cycle)
       : weights_(weights),
         inputs_(inputs),
         outputs_(static_cast<std::uint32_t>(weights.size() / inputs)),
-        rate_(products_per_cycle) {
-    if (outputs_ > kMostOutputs || weights.size() != std::size_t{outputs_} * inputs || inputs % kLanes != 0) {
-      throw unisono::Error(
-          4, "a layer has whole words of inputs, and " + std::to_string(kMostOutputs) + " outputs at most");
-    }
-  }
+        rate_(products_per_cycle) {}
 
+  /// Whether it is one of those that there is room for. Else nothing but this may be called.
+  bool fits() const {
+    return outputs_ <= kMostOutputs && weights_.size() == std::size_t{outputs_} * inputs_ && inputs_ % kLanes == 0;
+  }
   std::uint32_t outputs() const { return outputs_; }
   /// The next word of inputs may come in this cycle: the multipliers come free in it, and the last result is taken.
   bool ready() const { return taken_ < inputs_ && busy_until_ < (now() + 1) * rate_; }
@@ -165,14 +164,13 @@ class BlockLayer {
         inputs_(inputs),
         outputs_(static_cast<std::uint32_t>(weights.size() / inputs)),
         block_(outputs_ / blocks),
-        rate_(products_per_cycle) {
-    if (2 * inputs > kMostOutputs || weights.size() != std::size_t{outputs_} * inputs || inputs % kLanes != 0 ||
-        outputs_ % (blocks * kLanes) != 0) {
-      throw unisono::Error(4, "a part of a layer has whole words of inputs and in each block, and at most " +
-                                  std::to_string(kMostOutputs / 2) + " inputs");
-    }
-  }
+        rate_(products_per_cycle) {}
 
+  /// Whether it is one of those that there is room for. Else nothing but this may be called.
+  bool fits() const {
+    return 2 * inputs_ <= kMostOutputs && weights_.size() == std::size_t{outputs_} * inputs_ && inputs_ % kLanes == 0 &&
+           block_ % kLanes == 0 && block_ != 0 && outputs_ % block_ == 0;
+  }
   std::uint32_t outputs() const { return outputs_; }
   std::uint32_t block() const { return block_; }
   /// Words of vectors that come; two vectors find room.
@@ -240,10 +238,17 @@ class Calls {
   std::uint32_t count_, words_, ahead_, given_ = 0;
 };
 
-/// Throws what the commands have failed with.
-inline void finish(unisono::kernel::Command& commands) {
-  const unisono_result result = commands.finalize();
-  if (result != 0) throw unisono::Error(result, commands.error());
+/// What kernels return whose layer has another shape.
+inline constexpr int kInvalidArgument = 1;
+
+/// Waits for the ends of commands. The code of the first that failed, or 0.
+template <class... Commands>
+int finish(Commands&... commands) {
+  int first = 0;
+  for (const int code : {static_cast<int>(commands.finalize())...}) {
+    if (first == 0) first = code;
+  }
+  return first;
 }
 
 }  // namespace dlrm

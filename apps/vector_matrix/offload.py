@@ -1,4 +1,4 @@
-"""What a layer's sum costs the processor, where it computes it, and where it hands it to a device: `make bench-offload`.
+"""What a layer's sum costs the processor, where it computes it and where a device does: `make bench-offload`.
 
 Rank 0 of the layer of compare.py runs under callgrind, with its model of caches: the core's own L1, and its L2 as the
 last level. Counted are the reduction, and the product, which finds in the caches what the reduction has left there. The

@@ -192,7 +192,7 @@ module unisono_cclo
     word.remote_memory = 1'b1;
     word.rendezvous = 1'b1;
     word.programs = 1'b1;
-    word.log2_max_segment = 5'd12;
+    word.log2_max_segment = 5'($clog2(MaxSegment));
     return word;
   endfunction
 

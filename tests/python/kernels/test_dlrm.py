@@ -32,6 +32,13 @@ def test_scores_are_numpys(tmp_path: Path, platform: str) -> None:
     assert f"all scores of 3 queries on {platform} are NumPy's, bit for bit" in done.stdout
 
 
+@pytest.mark.parametrize("platform", ["native", pytest.param("rtl", marks=simulated)])
+def test_a_processor_feeds_the_queries(tmp_path: Path, platform: str) -> None:
+    done = run(tmp_path, "--platform", platform, "--queries", 6, "--seed", 2, "--feed")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"all scores of 6 queries on {platform} are NumPy's, bit for bit" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("file", "text", "instead", "wrong"),
     [

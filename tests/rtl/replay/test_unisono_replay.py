@@ -589,7 +589,8 @@ async def calls_of_one_hash(dut):
     others = [key for key in keys if hash_of(key) == hash_of(first) and mark_of(key) not in (0, mark_of(first))]
     second = others[0]
     third = next(key for key in others if mark_of(key) != mark_of(second))
-    for key, known in ((first, 0), (second, 0), (first, 1), (second, 1), (first, 1), (third, 0), (first, 1), (second, 0)):
+    turns = ((first, 0), (second, 0), (first, 1), (second, 1), (first, 1), (third, 0), (first, 1), (second, 0))
+    for key, known in turns:
         program = Program.of(key, bench.states[0])
         bench.slots[0] = Call(key, program.needs, 1, bench.states[0], program)
         bench.starts.append(0)
