@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from .carrier import CarrierOptions, CarrierError, make_routes
+from .carrier import CarrierError, CarrierOptions, make_routes
 from .counters import counter_table
 
 NAME = "unisono-cluster"

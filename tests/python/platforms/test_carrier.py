@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from unisono.cli.carrier import CarrierOptions, CarrierError, make_routes, usual
+from unisono.cli.carrier import CarrierError, CarrierOptions, make_routes, usual
 from unisono.routing import topology
 
 from .native_cluster import program
