@@ -83,7 +83,7 @@ module unisono_smi_reduce
   header_t             in_header;
   logic                in_child_valid;
   logic [Width-1:0]    child_data;
-  logic [Children-1:0] unused_route;
+  logic [Children-1:0] unused_route, unused_last;
 
   assign in_header = header_of(PacketBytes, in_data_i[Width-1-:WideHeaderBits]);
   always_comb begin
@@ -115,10 +115,12 @@ module unisono_smi_reduce
     .in_valid_i  (in_child_valid),
     .in_channel_i(in_child),
     .in_route_i  (1'b0),
+    .in_last_i   (1'b1),
     .in_data_i,
     .room_o      (room),
     .head_valid_o(head),
     .head_route_o(unused_route),
+    .head_last_o (unused_last),
     .pop_i       (pop),
     .out_data_o  (child_data)
   );

@@ -24,7 +24,7 @@ module unisono_smi_queue_proof #(
   input logic [ChannelBits-1:0] watched_i
 );
 
-  logic [Channels-1:0]                room, head_valid;
+  logic [Channels-1:0]                room, head_valid, unused_last;
   logic [Channels-1:0][RouteBits-1:0] head_route;
   logic [Width-1:0]                   data;
 
@@ -40,10 +40,12 @@ module unisono_smi_queue_proof #(
     .in_valid_i,
     .in_channel_i,
     .in_route_i,
+    .in_last_i   (1'b1),
     .in_data_i,
     .room_o      (room),
     .head_valid_o(head_valid),
     .head_route_o(head_route),
+    .head_last_o (unused_last),
     .pop_i,
     .out_data_o  (data)
   );
