@@ -153,6 +153,7 @@ async def push_waits_for_credits(dut):
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def push_names_ends_that_differ(dut):
     size = parameters()["PacketBytes"]
+    count = min(5, parameters()["WordBytes"] // 2)  # elements of a word
     source = ChannelSource(dut, "in", ("data", "count", "flush"))
     sink = ChannelSink(dut, "out")
     control = ChannelSource(dut, "control")
@@ -169,15 +170,15 @@ async def push_names_ends_that_differ(dut):
 
     await start_clock_and_reset(dut)
     cocotb.start_soon(listen())
-    mine = Opening(5, 1, credits=1)
+    mine = Opening(count, 1, credits=1)
     for message, theirs in enumerate(
-        (Opening(5, 1), Opening(5, 2, credits=1), Opening(5, 1, 1, 1, 7), Opening(6, 1, credits=1), mine)
+        (Opening(count, 1), Opening(count, 2, credits=1), Opening(count, 1, 1, 1, 7), Opening(6, 1, credits=1), mine)
     ):
-        source.put((0x55, 5, 0))
+        source.put((0x55, count, 0))
         control.put(
             (Packet(2, 0, 1, SYNCH, 0, Control(first=1, opening=theirs, message=message).payload()).word(size),)
         )
-        await opener.open(peer=2, port=1, count=5, size=1, credits=1)
+        await opener.open(peer=2, port=1, count=count, size=1, credits=1)
         for _ in range(30):
             await RisingEdge(dut.clk_i)
         packets = [packet_of(one[0], size) for one in sink.words[0]]
@@ -187,7 +188,7 @@ async def push_names_ends_that_differ(dut):
         assert int(dut.open_ready_o.value)
         # Other counts alone do not end it.
         if theirs.size == 1 and theirs.credits and not theirs.strict:
-            assert [(one.op, one.count) for one in packets] == [(LAST, 5)]
+            assert [(one.op, one.count) for one in packets] == [(LAST, count)]
         else:
             assert [(one.op, one.dst) for one in packets] == [(SYNCH, 2)]
             assert packets[0].payload[:24] == Control(kind=DIFFER, opening=mine, message=message).payload()
