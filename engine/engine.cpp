@@ -350,8 +350,6 @@ class NativeEngine::Impl final : public FastPath::Watch {
   template <class Step>
   void serve_kernel(std::chrono::microseconds at_most, Step&& step);
 
-  class StreamLoan;
-
   static bool is_transfer(const CallState& call) {
     return call.communicator->fast_path != nullptr && call.space == CallState::Space::kPointToPoint && !call.probe;
   }
@@ -1080,9 +1078,6 @@ LastAlgorithm NativeEngine::last_algorithm(std::uint32_t communicator) const {
   return {position == 0 ? nullptr : &algorithms()[position - 1], (number & LastNumber::kAutomatic) != 0};
 }
 
-/// Shorter pieces are copied to the queue of a port: that takes less than to lend them.
-constexpr std::uint64_t kWorthLending = 4096;
-
 template <class Step>
 void NativeEngine::Impl::serve_kernel(std::chrono::microseconds at_most, Step&& step) {
   const auto begin = Clock::now();
@@ -1105,58 +1100,18 @@ void NativeEngine::Impl::serve_kernel(std::chrono::microseconds at_most, Step&& 
   leave_to_others();
 }
 
-/// What a kernel lends to a queue while it waits. Ends with it.
-class NativeEngine::Impl::StreamLoan {
- public:
-  StreamLoan(Impl& of, StreamQueue& queue, std::uint64_t& done) : impl_(of), queue_(queue), done_(done) {}
-  ~StreamLoan() {
-    if (!lent_) return;
-    const std::lock_guard lock(impl_.mutex);
-    take_back();
-  }
-  StreamLoan(const StreamLoan&) = delete;
-  StreamLoan& operator=(const StreamLoan&) = delete;
-
-  // Under the engine's lock:
-
-  void take_back() {
-    if (std::exchange(lent_, false)) done_ += queue_.take_back();
-  }
-  bool lend(std::span<const std::byte> bytes) { return lent_ = queue_.lend(bytes); }
-  void lend_place(std::span<std::byte> place) { lent_ = queue_.lend_place(place); }
-
- private:
-  Impl& impl_;
-  StreamQueue& queue_;
-  std::uint64_t& done_;
-  bool lent_ = false;
-};
-
 std::uint64_t NativeEngine::write_stream(std::uint32_t port, std::span<const std::byte> bytes,
                                          std::chrono::microseconds at_most) {
   check_port(port, "write to a stream");
   std::uint64_t done = 0;
-  StreamQueue& queue = impl_->streams.queue(StreamSide::kToEngine, port);
-  const auto copy = [&] {
-    const std::uint64_t piece = std::min(StreamQueue::kBytes - queue.own(), bytes.size() - done);
+  impl_->serve_kernel(at_most, [&] {
+    StreamQueue& queue = impl_->streams.queue(StreamSide::kToEngine, port);
+    const std::uint64_t piece = std::min<std::uint64_t>(queue.room(), bytes.size() - done);
     if (piece != 0) std::copy_n(bytes.data() + done, piece, queue.back(piece));
     queue.put(piece);
     done += piece;
     return done == bytes.size();
-  };
-  Impl::StreamLoan loan(*impl_, queue, done);
-  bool first = true;
-  impl_->serve_kernel(at_most, [&] {
-    loan.take_back();
-    const std::uint64_t left = bytes.size() - done;
-    // The call takes them where they stand, if it can at once, or if there are more than the queue holds.
-    const bool lends = first ? left >= kWorthLending : left > StreamQueue::kBytes;
-    first = false;
-    return lends && loan.lend(bytes.subspan(done)) ? false : copy();
   });
-  const std::lock_guard lock(impl_->mutex);
-  loan.take_back();
-  copy();
   return done;
 }
 
@@ -1179,25 +1134,17 @@ std::uint64_t NativeEngine::read_stream(std::uint32_t port, std::span<std::byte>
     std::uint32_t port;
   };
   const Reader reader(*impl_, port);
-  {
+  impl_->serve_kernel(at_most, [&] {
     StreamQueue& queue = impl_->streams.queue(StreamSide::kToKernel, port);
-    Impl::StreamLoan loan(*impl_, queue, done);
-    impl_->serve_kernel(at_most, [&] {
-      loan.take_back();
-      const std::uint64_t piece = std::min<std::uint64_t>(queue.own(), bytes.size() - done);
-      if (piece != 0) {
-        std::copy_n(queue.front(), piece, bytes.data() + done);
-        queue.taken(piece);
-        done += piece;
-      }
-      if (done == bytes.size()) return true;
-      // What came before the failure is given first, and counted.
-      if (done == 0) failure = impl_->streams.take_failure(port);
-      if (failure.has_value() || (done != 0 && impl_->streams.has_failure(port))) return true;
-      if (bytes.size() - done >= StreamQueue::kBytes) loan.lend_place(bytes.subspan(done));
-      return false;
-    });
-  }
+    const std::uint64_t piece = std::min<std::uint64_t>(queue.here(), bytes.size() - done);
+    if (piece != 0) std::copy_n(queue.front(), piece, bytes.data() + done);
+    queue.taken(piece);
+    done += piece;
+    if (done == bytes.size()) return true;
+    // What came before the failure is given first, and counted.
+    if (done == 0) failure = impl_->streams.take_failure(port);
+    return failure.has_value() || (done != 0 && impl_->streams.has_failure(port));
+  });
   if (failure) {
     throw Error(failure->code, "stream port " + std::to_string(port) + " brings no more: " + failure->text);
   }

@@ -6,27 +6,7 @@
 
 namespace unisono::cclo {
 
-bool StreamQueue::lend(std::span<const std::byte> bytes) {
-  if (own() != 0 || lent_.data != nullptr) return false;
-  lent_ = {bytes.data(), bytes.size(), bytes.size()};
-  return true;
-}
-
-bool StreamQueue::lend_place(std::span<std::byte> place) {
-  if (own() != 0 || place_.data != nullptr) return false;
-  place_ = {place.data(), place.size(), place.size()};
-  return true;
-}
-
-std::uint64_t StreamQueue::take_back() {
-  const std::uint64_t used = lent_.all - lent_.bytes + place_.all - place_.bytes;
-  lent_ = {};
-  place_ = {};
-  return used;
-}
-
 std::byte* StreamQueue::back(std::uint64_t bytes) {
-  if (takes_place()) return place_.data;
   if (memory_ == nullptr) memory_ = std::make_unique<std::byte[]>(kMemory);
   if (kMemory - end_ < bytes) {
     std::memmove(memory_.get(), memory_.get() + begin_, here());

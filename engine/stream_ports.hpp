@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -25,67 +24,28 @@ enum class StreamSide : std::uint8_t { kToEngine, kToKernel };
 
 /// Bytes on their way between a kernel and calls, first in, first out. What is there lies in one piece. Allocates its
 /// memory once, with the first byte. Not thread-safe.
-///
-/// A kernel that waits may lend the queue its own memory: what it has to give, or the place for what it wants. While
-/// the queue itself is empty, calls then take from there, or put there, and nothing is copied twice. For calls and
-/// kernels that is as if the kernel had filled, or emptied, the queue each time.
 class StreamQueue {
  public:
   /// Bytes that it holds: 256 words, as the queues of an engine in hardware.
   static constexpr std::uint64_t kBytes = std::uint64_t{256} * 64;
 
-  std::uint64_t here() const { return own() != 0 ? own() : lent_.bytes; }
-  std::uint64_t room() const { return takes_place() ? place_.bytes : kBytes - own(); }
+  std::uint64_t here() const { return end_ - begin_; }
+  std::uint64_t room() const { return kBytes - here(); }
   /// The oldest byte.
-  const std::byte* front() const { return own() != 0 ? memory_.get() + begin_ : lent_.data; }
+  const std::byte* front() const { return memory_.get() + begin_; }
   /// A place for `bytes` more, of which there is room.
   std::byte* back(std::uint64_t bytes);
-  void put(std::uint64_t bytes) {
-    if (takes_place()) {
-      place_.data += bytes;
-      place_.bytes -= bytes;
-    } else {
-      end_ += bytes;
-    }
-  }
+  void put(std::uint64_t bytes) { end_ += bytes; }
   void taken(std::uint64_t bytes) {
-    if (own() == 0) {
-      lent_.data += bytes;
-      lent_.bytes -= bytes;
-      return;
-    }
     begin_ += bytes;
     if (begin_ == end_) begin_ = end_ = 0;
   }
 
-  /// Bytes in the queue itself.
-  std::uint64_t own() const { return end_ - begin_; }
-  /// Lends what a kernel has to give, until `take_back`. Returns whether it could: not while there are bytes in the
-  /// queue, or another kernel lends.
-  bool lend(std::span<const std::byte> bytes);
-  /// As `lend`, the place for what a kernel wants.
-  bool lend_place(std::span<std::byte> place);
-  /// Ends a loan. Returns how many of its bytes calls have taken, or put there.
-  std::uint64_t take_back();
-
  private:
-  template <class Byte>
-  struct Loan {
-    Byte* data = nullptr;
-    std::uint64_t bytes = 0;  ///< that are left
-    std::uint64_t all = 0;
-  };
-
-  /// Whether what comes next goes to the kernel's own place: as long as that has no less room than the queue, on which
-  /// senders of whole segments count.
-  bool takes_place() const { return own() == 0 && place_.bytes >= kBytes; }
-
   /// Twice what it holds: bytes move to the begin once for as many that have been taken.
   static constexpr std::uint64_t kMemory = 2 * kBytes;
   std::unique_ptr<std::byte[]> memory_;
   std::uint64_t begin_ = 0, end_ = 0;
-  Loan<const std::byte> lent_;
-  Loan<std::byte> place_;
 };
 
 /// What a move of a program sends to a stream port of a peer: a message of its own, which starts when all its elements

@@ -317,8 +317,7 @@ def test_a_kernel_that_nobody_serves_ends_by_its_deadline() -> None:
     ThreadJob(1, timeout=0.3).run(member)
 
 
-#: Bytes that a kernel gives or takes at once: parts of elements, and more than a port holds, which calls take from the
-#: kernel's own memory, or put there.
+#: Bytes that a kernel gives or takes at once: parts of elements, and more than a port holds.
 CUTS = st.lists(st.integers(1, 100) | st.integers(4000, 70000), min_size=1, max_size=8)
 
 
