@@ -120,7 +120,7 @@ module unisono_smi_join #(
   assign taken        = taken_mem[source];
   assign given        = given_mem[source];
   assign held         = taken.at - given.at;
-  // Whoever has begun a packet has room for it.
+  // A packet begins only when the ring has room for all of its words.
   assign room         = !first_q || !known ||
                         (32'(held) <= RingWords - Words &&
                          32'(frames_t'(taken.frames - given.frames)) < Frames);

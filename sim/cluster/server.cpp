@@ -321,7 +321,7 @@ void Server::Attached::give_stream(AnyNode& node) {
 }
 
 void Server::Attached::take_stream(AnyNode& node) {
-  // After so many cycles without a word the host gets what has come.
+  // The host gets what has come when the port has given no word for so many cycles.
   constexpr std::uint64_t kSilentCycles = 32;
   const unsigned port = stream_port();
   HostKernel* const kernel = node.host_kernel();

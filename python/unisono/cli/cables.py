@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InvalidArgumentError
-from ..routing import own_files, programs, schemes, topology
-from ..routing.proof import examine
+from ..routing import topology
+from ..routing.nodes import files_for_nodes
 from .cluster import PACKAGE, ROOT
 
 CLOCK_KHZ = 250_000
 MOST_RANKS = 32  #: that the simulated nodes' tables hold
 LINKS = 4
-CHANNELS = 2  #: virtual channels of the simulated nodes
 STATE_BYTES = 128  #: of a rank, at the beginning of the shared memory (sim/cables/shared_cables.hpp)
 NODE_PORTS = (4, 16)  #: of the nodes that there are
 
@@ -113,22 +112,14 @@ def _routes(ranks: int, options: CablesOptions) -> dict[str, bytes]:
     """Files with tables for the job's ranks, which are proven free of circles. Raises `CablesError`."""
     try:
         network = topology.load(Path(options.topology), LINKS)
-        topology.check_connected(network)
         if network.size != ranks:
             raise CablesError(
                 f"--cables: {options.topology} has {network.size} node{'s' * (network.size != 1)}, and the job "
                 f"{ranks} rank{'s' * (ranks != 1)}"
             )
-        of_ranks = programs.of_nodes(network, [], options.ports)
-        tables = schemes.make(network, of_ranks, "shortest", None)
-        if tables.channels > CHANNELS:
-            tables = schemes.make(network, of_ranks, "updown", None)
-        finding = examine(network, tables)
+        return files_for_nodes(network, options.ports)
     except InvalidArgumentError as failure:
         raise CablesError(f"--cables: {failure}") from failure
-    if finding.faults or finding.circle:
-        raise CablesError(f"--cables: no tables were found for {options.topology}; `unisono route` says more")
-    return own_files.encode(network, tables, of_ranks)
 
 
 def find_node(ports: int) -> str:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InvalidArgumentError
-from ..routing import own_files, programs, schemes, topology
-from ..routing.proof import examine
+from ..routing import topology
+from ..routing.nodes import files_for_nodes
 from ..routing.topology import SMI_LINKS, Topology
 
 CARRIERS = ("network", "smi")  #: who carries frames between simulated nodes
-CHANNELS = 2  #: virtual channels that simulated nodes have
 PORTS = 1  #: logical ports of a node: frames have one, for data and for control
 
 
@@ -84,17 +83,8 @@ def _files(ranks: int, options: CarrierOptions) -> dict[str, bytes]:
         )
     if network.size > ranks:
         network = topology.first_ranks(network, ranks)
-    topology.check_connected(network)
     if network.links > SMI_LINKS:
         raise InvalidArgumentError(
             f"a node of this topology has {network.links} links; those of simulated nodes are {SMI_LINKS}, from ch0 on"
         )
-    of_ranks = programs.of_nodes(network, [], PORTS)
-    tables = schemes.make(network, of_ranks, "shortest", None)
-    if tables.channels > CHANNELS:
-        # Longer ways, but the nodes have the channels for them.
-        tables = schemes.make(network, of_ranks, "updown", None)
-    finding = examine(network, tables)
-    if not finding.right:
-        raise InvalidArgumentError("; ".join(finding.faults) or "there is a circle (`unisono route` prints it)")
-    return own_files.encode(network, tables, of_ranks)
+    return files_for_nodes(network, PORTS)
