@@ -499,7 +499,7 @@ TEST(Parking, ProcessesWakeOneAnother) {
   const auto play = [&](std::uint32_t self) {
     Parking parking(*segment, self);
     parking.join();
-    RandomWaits waits(parking, self);
+    RandomWaits waits(parking, self + 1);  // a seed of 0 would be one of 1, and both would dawdle together
     for (std::uint64_t round = 1; round <= kRounds; ++round) {
       if (self == 0) {
         line(0).store(round, std::memory_order_release);
