@@ -19,44 +19,45 @@ COUNT = 16 << 20
 REPETITIONS = 5
 
 
-def through_ports(comm: Communicator, piece: int) -> bool:
+def through_ports(comm: Communicator, elements: np.ndarray) -> bool:
     """Gives and takes pieces of so many elements."""
     port = comm.stream(0)
+    pieces = COUNT // elements.size
     if comm.rank == 0:
         request = comm.send_async(Stream(0, COUNT, "f4"), 1)
-        elements = np.arange(piece, dtype="f4")
-        for _ in range(0, COUNT, piece):
+        for _ in range(pieces):
             port.write(elements)
         request.wait()
         return True
     request = comm.recv_async(Stream(0, COUNT, "f4"), 0)
-    elements = np.zeros(piece, "f4")
     right = True
-    for _ in range(0, COUNT, piece):
+    for _ in range(pieces):
         port.read(elements)
-        right = right and elements[-1] == piece - 1
+        right = right and elements[-1] == elements.size - 1
     request.wait()
     return right
 
 
-def by_buffers(comm: Communicator, piece: int) -> bool:
+def by_buffers(comm: Communicator, elements: np.ndarray) -> bool:
     """Sends one message after the other."""
-    elements = np.arange(piece, dtype="f4") if comm.rank == 0 else np.zeros(piece, "f4")
-    for _ in range(0, COUNT, piece):
+    for _ in range(COUNT // elements.size):
         if comm.rank == 0:
             comm.send(elements, 1)
         else:
             comm.recv(elements, 0)
-    return bool(elements[-1] == piece - 1)
+    return bool(elements[-1] == elements.size - 1)
 
 
-def measure(op: str, comm: Communicator, piece: int, run: Callable[[Communicator, int], bool]) -> None:
+def measure(op: str, comm: Communicator, piece: int, run: Callable[[Communicator, np.ndarray], bool]) -> None:
     """Prints what it takes."""
     seconds, right = [], True
+    elements = np.arange(piece, dtype="f4")
     for _ in range(REPETITIONS):
+        if comm.rank == 1:
+            elements[:] = 0
         comm.barrier()
         begin = time.perf_counter()
-        right = run(comm, piece) and right
+        right = run(comm, elements) and right
         seconds.append(time.perf_counter() - begin)
     if comm.rank == 1:
         median = statistics.median(seconds)
@@ -72,7 +73,7 @@ def main() -> None:
     with unisono.init() as context:
         world = context.world
         streams = world.dup(streams=True)
-        for piece in (4096, 65536):
+        for piece in (4096, 65536, COUNT):
             measure("send", world, piece, by_buffers)
             measure("send_stream", streams, piece, through_ports)
             measure("send_stream_staged", world, piece, through_ports)
