@@ -296,8 +296,10 @@ static inline void SMI_Push(SMI_Channel* chan, const void* data) {
     unisono_smi_check(unisono_smi_push(chan, data, 1));
     return;
   }
-  unisono_smi_move(end->cursor, data, chan->element_bytes);
-  end->cursor += chan->element_bytes;
+  unsigned char* const at = end->cursor;
+  const unsigned bytes = chan->element_bytes;
+  end->cursor = at + bytes; /* first: what is written next may be anything, and the cursor would be loaded again */
+  unisono_smi_move(at, data, bytes);
 }
 /* `immediate`: not 0: it is on its way at once. */
 static inline void SMI_Push_flush(SMI_Channel* chan, const void* data, int immediate) {
@@ -311,8 +313,10 @@ static inline void SMI_Pop(SMI_Channel* chan, void* data) {
     unisono_smi_check(unisono_smi_pop(chan, data, 1));
     return;
   }
-  unisono_smi_move(data, end->cursor, chan->element_bytes);
-  end->cursor += chan->element_bytes;
+  const unsigned char* const at = end->cursor;
+  const unsigned bytes = chan->element_bytes;
+  end->cursor += bytes; /* first, as above */
+  unisono_smi_move(data, at, bytes);
 }
 /* On the root sends *data to all others; on these, *data is the next element of the root's. */
 static inline void SMI_Bcast(SMI_BChannel* chan, void* data) {

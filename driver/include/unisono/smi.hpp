@@ -85,8 +85,9 @@ class SendChannel : private Channel<T> {
       detail::check(unisono_smi_push(&this->channel_, &value, 1));
       return;
     }
-    std::memcpy(end->cursor, &value, sizeof value);
-    end->cursor += sizeof value;
+    unsigned char* const at = end->cursor;
+    end->cursor = at + sizeof value;  // first: what is written next may be anything
+    std::memcpy(at, &value, sizeof value);
   }
   void push(std::span<const T> values) {
     detail::check(unisono_smi_push(&this->channel_, values.data(), values.size()));
@@ -107,8 +108,9 @@ class ReceiveChannel : private Channel<T> {
       detail::check(unisono_smi_pop(&this->channel_, &value, 1));
       return value;
     }
-    std::memcpy(&value, end->cursor, sizeof value);
+    const unsigned char* const at = end->cursor;
     end->cursor += sizeof value;
+    std::memcpy(&value, at, sizeof value);
     return value;
   }
   void pop(std::span<T> values) { detail::check(unisono_smi_pop(&this->channel_, values.data(), values.size())); }
