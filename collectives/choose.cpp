@@ -58,6 +58,13 @@ constexpr Rule crowded(Collective collective, const char* name, std::uint64_t ma
   return rule;
 }
 
+/// For ranks of one host that has a core for each.
+constexpr Rule roomy(Collective collective, const char* name, std::uint64_t max_bytes, std::uint32_t max_ranks) {
+  Rule rule = crowded(collective, name, max_bytes, max_ranks);
+  rule.crowded = Which::kWithout;
+  return rule;
+}
+
 // clang-format off
 constexpr Rule kRules[] = {
     between_hosts(Collective::kBcast, "two_level"),
@@ -65,6 +72,8 @@ constexpr Rule kRules[] = {
     use(Collective::kBcast, "binomial", 2 * kKiB),
     use(Collective::kBcast, "direct"),
     use(Collective::kBcast, "linear", 16 * kKiB, 4),
+    use(Collective::kBcast, "binomial", 16 * kKiB),
+    roomy(Collective::kBcast, "chain", kAnyBytes, 64),
     use(Collective::kBcast, "binomial", 64 * kKiB),
     use(Collective::kBcast, "chain", kAnyBytes, 64),
     use(Collective::kBcast, "scatter_allgather"),

@@ -39,10 +39,15 @@ std::string copy_class_title();
 
 /// From how many bytes on (Call::count elements) a collective of `ranks` has ordinary buffers copied by the kernel. The
 /// order of a reduction of more than two ranks depends on the way, and results must be the same in every run: so these
-/// do not follow a measurement.
-constexpr std::uint64_t copied_from(Collective collective, std::uint32_t ranks, const shm::CopyFrom& from) {
+/// do not follow a measurement. In a broadcast all read the same pages, whose uses the kernel counts one after the
+/// other: readers that are at it at a time hold each other up, which a measurement of two ranks cannot see. `crowded`:
+/// there are fewer cores than ranks, and so few readers at a time.
+constexpr std::uint64_t copied_from(Collective collective, std::uint32_t ranks, bool crowded,
+                                    const shm::CopyFrom& from) {
+  const bool guessed = from.measured != 0 && ranks > 2;
+  if (guessed && collective == Collective::kBcast && !crowded) return shm::kNeverCopied;
   const Collective like = facts_of(collective).copies_like;
-  if (like == Collective::kAllreduce) return from.measured != 0 && ranks > 2 ? shm::kNeverCopied : from.reduction;
+  if (like == Collective::kAllreduce) return guessed ? shm::kNeverCopied : from.reduction;
   return like == Collective::kAllgather ? from.exchange : from.one_way;
 }
 

@@ -114,8 +114,10 @@ template <bool kVaries>
     LiveRank& live = sets_[set] ? *sets_[set] : open(blocking_, set);
     live.channels.digest = place.digest;
     const LaneProgram* program = plan.must_be_direct ? &plan.direct : &plan.plain;
-    if (plan.shows_addresses) {
-      if (const LaneProgram* direct = exchange_addresses(plan, launch)) {
+    if (asks(plan)) {
+      const LaneProgram* const direct = exchange_addresses(plan, launch);
+      found(plan, direct != nullptr);
+      if (direct != nullptr) {
         program = direct;
       } else if (plan.must_be_direct) {
         throw Unreachable{};
@@ -558,6 +560,16 @@ bool FastPath::copies_all() {
   return all;
 }
 
+/// Whether the call that has the lanes now asks where the regions of all are; the same on all ranks.
+bool FastPath::asks(const Plan& plan) {
+  return plan.shows_addresses && (plan.must_be_direct || asking_[plan.may_copy ? 0 : 1].next());
+}
+
+/// What it has found.
+void FastPath::found(const Plan& plan, bool reachable) {
+  if (!plan.must_be_direct) asking_[plan.may_copy ? 0 : 1].found(reachable);
+}
+
 /// Where this rank's regions are, for its peers.
 Shown FastPath::own_addresses(const Plan& plan, std::byte* src, std::byte* dst) {
   Shown own;
@@ -770,8 +782,9 @@ bool FastPath::exchanges_again(LaneCall& call) {
 void FastPath::begin(LaneCall& call) {
   const Plan& plan = *call.plan;
   LiveRank& live = *sets_[call.set];
-  const bool reachable = plan.shows_addresses && call.all.reachable();
-  if (plan.must_be_direct && plan.shows_addresses && !reachable) {
+  const bool reachable = call.asks && call.all.reachable();
+  if (call.asks) found(plan, reachable);
+  if (plan.must_be_direct && call.asks && !reachable) {
     call.phase = LaneCall::Phase::kWaiting;  // the lanes are clean
     throw Unreachable{};
   }
@@ -814,10 +827,11 @@ bool FastPath::step(LaneCall& call) {
     sets_[call.set]->channels.digest = call.digest;
     call.phase = LaneCall::Phase::kAddresses;
     any = true;
-    if (plan.shows_addresses) show(call, own_addresses(plan, call.launch.src.data, call.launch.dst.data));
+    call.asks = asks(plan);
+    if (call.asks) show(call, own_addresses(plan, call.launch.src.data, call.launch.dst.data));
   }
   if (call.phase == LaneCall::Phase::kAddresses) {
-    while (plan.shows_addresses) {
+    while (call.asks) {
       if (!tell_addresses(call, any)) return any;
       if (!exchanges_again(call)) break;
     }

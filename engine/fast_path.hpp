@@ -23,6 +23,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "core/call.hpp"
+#include "engine/asking.hpp"
 #include "engine/call_order.hpp"
 #include "engine/engine.hpp"
 #include "engine/live.hpp"
@@ -81,6 +82,7 @@ struct LaneCall {
   std::uint32_t digest = 0;       ///< of this call and all before it
   Shown own, all;                 ///< where the regions are
   std::vector<bool> shown, seen;  ///< by rank: addresses sent, received
+  bool asks = false;              ///< where all regions are
   bool permits = false;           ///< in this round nothing is shown but that kernel copy is permitted
   std::vector<std::byte> scratch;
   Flight flight;
@@ -284,6 +286,8 @@ class FastPath {
   bool claim_and_open();
   bool progress_all();
   LiveRank& open(Blocking& blocking, std::uint32_t set);
+  bool asks(const Plan& plan);
+  void found(const Plan& plan, bool reachable);
   Shown own_addresses(const Plan& plan, std::byte* src, std::byte* dst);
   bool show_address(std::uint32_t peer, const Shown& own);
   bool see_address(std::uint32_t peer, const Plan& plan, Shown& all);
@@ -328,6 +332,7 @@ class FastPath {
   Blocking blocking_;
   std::vector<ReachableRegions> reachable_;
   std::vector<std::byte> scratch_;
+  std::array<Asking, 2> asking_;  ///< of calls that the kernel copies for, and of others
   Launcher launcher_;
   std::vector<std::uint64_t> params_;  ///< of a v-collective
 

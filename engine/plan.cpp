@@ -60,7 +60,7 @@ void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTe
   const Call& call = plan.call;
   plan.lanes = true;
   plan.must_be_direct = algorithm.direct;
-  plan.least_lent = copied_from(call.collective, call.size, *terms.copy_from);
+  plan.least_lent = copied_from(call.collective, call.size, terms.tuning.crowded, *terms.copy_from);
   (algorithm.direct ? plan.direct : plan.plain) = lowered(algorithm, plan.checked->program, call.size, named);
   // How long the messages of a plan that varies are is not known.
   plan.lends = (plan.varies || plan.plain.lowered.longest_message >= Loans::kWorthIt) &&
@@ -85,8 +85,9 @@ void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTe
     return;
   }
   plan.shows_addresses = call.size > 1 && call.count != 0;
-  plan.may_copy = plan.must_be_direct ||
-                  call.count * element_bytes(call) >= copied_from(call.collective, call.size, *terms.copy_from);
+  plan.may_copy =
+      plan.must_be_direct || call.count * element_bytes(call) >=
+                                 copied_from(call.collective, call.size, terms.tuning.crowded, *terms.copy_from);
   for (std::uint32_t peer = 0; peer < call.size; ++peer) {
     Call of_peer = call;
     of_peer.rank = peer;

@@ -366,12 +366,12 @@ void bind_tuning(nb::module_& module) {
       "Measures from how many bytes on the kernel copies ordinary buffers here, and keeps it.");
   module.def(
       "copied_from",
-      [](int collective, std::uint32_t ranks) {
+      [](int collective, std::uint32_t ranks, bool crowded) {
         const std::uint64_t from =
-            cclo::copied_from(static_cast<Collective>(collective), ranks, cclo::copy_class().from);
+            cclo::copied_from(static_cast<Collective>(collective), ranks, crowded, cclo::copy_class().from);
         return from == shm::kNeverCopied ? nb::object(nb::none()) : nb::cast(from);
       },
-      "collective"_a, "ranks"_a,
+      "collective"_a, "ranks"_a, "crowded"_a,
       "From how many bytes on the kernel copies ordinary buffers of a collective here; None: never.");
   module.def(
       "cores_for_ranks", [] { return driver::cores_for_ranks(); }, "Cores that ranks may use.");

@@ -126,7 +126,7 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
     count = options.bytes // element if collective.data else 0
     if collective.data and count * element != options.bytes:
         raise InvalidArgumentError(f"{options.bytes} bytes are no whole number of {options.dtype} ({element} bytes)")
-    from_bytes = None if several else kernel_copies_from(operation, options.ranks)
+    from_bytes = None if several else kernel_copies_from(operation, options.ranks, options.ranks > cores)
     copied = options.buffers == "malloc" and from_bytes is not None and count * element >= from_bytes
     answer = _core.explain(
         int(collective), options.ranks, count, int(datatype), int(Func.SUM if collective.reduces else Func.NONE), 0,
@@ -167,14 +167,14 @@ def _transport(options: argparse.Namespace) -> str:
         raise InvalidArgumentError(f"UNISONO_TRANSPORT: {failure}") from failure
 
 
-def kernel_copies_from(operation: str, ranks: int) -> int | None:
+def kernel_copies_from(operation: str, ranks: int, crowded: bool) -> int | None:
     """From how many bytes on the kernel copies ordinary buffers of a collective here; None: it never does."""
     setting = os.environ.get("UNISONO_KERNEL_COPY", "auto")
     if setting == "off" or ranks < 2:
         return None
     if setting.isdecimal():
         return int(setting)
-    return _core.copied_from(int(Collective[operation.upper()]), ranks)
+    return _core.copied_from(int(Collective[operation.upper()]), ranks, crowded)
 
 
 # ------------------------------------------------------------------------------------------- measured times
@@ -320,8 +320,9 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
         )
     if answer["asked_in_vain"]:
         console.print(
-            f"Every call first asks whether all buffers can be reached, in vain: about "
-            f"{nanoseconds(answer['asked_in_vain'])}. Allocated buffers would make it worth it."
+            f"The call first asks whether all buffers can be reached, in vain: about "
+            f"{nanoseconds(answer['asked_in_vain'])}; after four such calls, one in 16 asks. "
+            "Allocated buffers would make it worth it."
         )
     measured = answer["measured"]
     if measured is not None:

@@ -79,13 +79,22 @@ class CopyClassFile : public testing::Test {
 TEST(CopiedFrom, AMeasurementDoesNotChangeTheOrderOfAReduction) {
   const shm::CopyFrom measured{1, 2, 3, 1};
   const shm::CopyFrom said{1, 2, 3, 0};
-  EXPECT_EQ(copied_from(Collective::kBcast, 5, measured), 1U);
-  EXPECT_EQ(copied_from(Collective::kAlltoall, 5, measured), 2U);
+  EXPECT_EQ(copied_from(Collective::kGather, 5, false, measured), 1U);
+  EXPECT_EQ(copied_from(Collective::kAlltoall, 5, false, measured), 2U);
   for (const Collective collective : {Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter}) {
-    EXPECT_EQ(copied_from(collective, 2, measured), 3U) << "two operands have one order";
-    EXPECT_EQ(copied_from(collective, 3, measured), shm::kNeverCopied);
-    EXPECT_EQ(copied_from(collective, 3, said), 3U);
+    EXPECT_EQ(copied_from(collective, 2, false, measured), 3U) << "two operands have one order";
+    EXPECT_EQ(copied_from(collective, 3, false, measured), shm::kNeverCopied);
+    EXPECT_EQ(copied_from(collective, 3, false, said), 3U);
   }
+}
+
+TEST(CopiedFrom, ManyReadersOfTheSamePagesAreNotWhatWasMeasured) {
+  const shm::CopyFrom measured{1, 2, 3, 1};
+  const shm::CopyFrom said{1, 2, 3, 0};
+  EXPECT_EQ(copied_from(Collective::kBcast, 2, false, measured), 1U) << "one reader";
+  EXPECT_EQ(copied_from(Collective::kBcast, 3, false, measured), shm::kNeverCopied);
+  EXPECT_EQ(copied_from(Collective::kBcast, 3, true, measured), 1U) << "they take turns on the cores";
+  EXPECT_EQ(copied_from(Collective::kBcast, 3, false, said), 1U);
 }
 
 TEST_F(CopyClassFile, IsWrittenOnceAndFollowed) {

@@ -327,20 +327,35 @@ TEST(FastPathErrors, AnotherThreadFreesTheCommunicator) {
 TEST(FastPathProcesses, BuffersMayBeAllocatedOnSomeRanksOnly) {
   constexpr std::uint64_t kCount = 50'000;
   auto children = start(3, kNoKernelCopy, [](Rank& self) {
+    const auto run = [&](const Memory& memory, bool queued) {
+      std::fill_n(memory.dst, kCount, 0);
+      if (queued) {
+        self.run(memory.sum(kCount));
+      } else {
+        self.engine.run(memory.sum(kCount));
+      }
+      memory.check(3, kCount);
+      return self.engine.fast_path(0)->last_algorithm()->direct;
+    };
     for (std::uint32_t who = 0; who < 8; ++who) {
       const Memory memory(self, (who >> self.rank & 1U) != 0, kCount);
       for (int round = 0; round < 3; ++round) {
-        std::fill_n(memory.dst, kCount, 0);
-        if (round == 1) {
-          self.run(memory.sum(kCount));
-        } else {
-          self.engine.run(memory.sum(kCount));
-          const bool direct = self.engine.fast_path(0)->last_algorithm()->direct;
-          require(direct == (who == 7), "only if all buffers can be reached is the call direct");
-        }
-        memory.check(3, kCount);
+        const bool direct = run(memory, round == 1);
+        require(who == 7 || !direct, "only if all buffers can be reached is a call direct");
       }
     }
+    // Where many calls have asked in vain not every one asks, but soon one does, and then all do.
+    const Memory allocated(self, true, kCount);
+    std::uint32_t calls = 1;
+    while (!run(allocated, calls % 3 == 1)) ++calls;
+    require(calls <= cclo::Asking::kOneIn, "a call asks now and then");
+    for (int round = 0; round < 6; ++round) require(run(allocated, round % 2 == 0), "all buffers can be reached");
+    // A few calls of the other kind change nothing.
+    const Memory ordinary(self, self.rank != 1, kCount);
+    for (std::uint32_t call = 1; call < cclo::Asking::kPatience; ++call) {
+      require(!run(ordinary, call % 2 == 0), "one rank's buffers cannot be reached");
+    }
+    require(run(allocated, false), "few calls have asked in vain");
   });
   for (Child& child : children) EXPECT_EQ(child.wait(seconds(30)), 0);
 }
