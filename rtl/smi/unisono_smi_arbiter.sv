@@ -25,45 +25,52 @@ module unisono_smi_arbiter #(
 
   localparam int unsigned LeftBits = $clog2(Burst + 1);
 
-  // Who was granted last, and how often it may still be before others.
-  logic [Requests-1:0]  last_q;
-  logic [IndexBits-1:0] last_index_q;
-  logic [LeftBits-1:0]  left_q;
+  // Who was granted last, all above it, and how often it may still be before others.
+  logic [Requests-1:0] last_q, above_q;
+  logic [LeftBits-1:0] left_q;
 
-  logic [Requests-1:0]  next_grant;
-  logic [IndexBits-1:0] next_index;
-  logic                 keep;
+  // Three times the requests, those that go first below: the one whose burst it is, those above it, all.
+  // The lowest is granted. A negative number has the bits of the number up to its lowest one, and the
+  // inverse of them above, so one chain of carries finds it, and all bits above it are ones in `above`.
+  logic [2:0][Requests-1:0] thrice, negative, lowest;
+  logic [1:0][Requests-1:0] above;
+  assign thrice   = {request_i, request_i & above_q, left_q != '0 ? request_i & last_q : '0};
+  assign negative = -thrice;
+  assign lowest   = thrice & negative;
+  assign above    = thrice[2:1] ^ negative[2:1];
+  assign grant_o  = lowest[2] | lowest[1] | lowest[0];
 
-  assign keep = left_q != '0 && (request_i & last_q) != '0;
+  logic keep;
+  assign keep = above[0][0];
 
-  unisono_round_robin #(
-    .Requests(Requests)
-  ) u_turn (
-    .clk_i,
-    .rst_ni,
-    .request_i,
-    .advance_i(!keep),
-    .grant_o  (next_grant),
-    .index_o  (next_index)
-  );
+  // Bits of a request's number, as masks of the requests that have them.
+  function automatic logic [Requests-1:0] having(input int unsigned bit_number);
+    logic [Requests-1:0] mask;
+    for (int unsigned i = 0; i < Requests; i++) begin
+      mask[i] = 1'(i >> bit_number);
+    end
+    return mask;
+  endfunction
 
-  assign grant_o = keep ? last_q : next_grant;
-  assign index_o = keep ? last_index_q : next_index;
+  for (genvar b = 0; b < IndexBits; b++) begin : gen_index
+    localparam logic [Requests-1:0] Mask = having(b);
+    assign index_o[b] = (grant_o & Mask) != '0;
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      last_q       <= '0;
-      last_index_q <= '0;
-      left_q       <= '0;
+      last_q  <= '0;
+      above_q <= '0;
+      left_q  <= '0;
     end else if (keep) begin
-      left_q       <= left_q - LeftBits'(1);
-    end else if (next_grant != '0) begin
-      last_q       <= next_grant;
-      last_index_q <= next_index;
-      left_q       <= LeftBits'(Burst - 1);
+      left_q  <= left_q - LeftBits'(1);
+    end else if (request_i != '0) begin
+      last_q  <= grant_o;
+      above_q <= above[1][0] ? above[0] : above[1];
+      left_q  <= LeftBits'(Burst - 1);
     end else begin
       // It has stopped asking, and nobody else asks: its burst is over.
-      left_q       <= '0;
+      left_q  <= '0;
     end
   end
 

@@ -102,6 +102,7 @@ module unisono_smi_ckr #(
   logic [Inputs-1:0][6:0]                         entry;
   logic [Inputs-1:0][Channels-1:0]                head_valid, head_last, pop, room;
   logic [Inputs-1:0][Channels-1:0][RouteBits-1:0] head_route;
+  logic [Inputs-1:0][RouteBits-1:0]               route;
   logic [Inputs-1:0][Width-1:0]                   data;
 
   assign write         = {link_valid_i, in_valid_i};
@@ -118,28 +119,40 @@ module unisono_smi_ckr #(
     .wr_en_i,
     .wr_address_i,
     .wr_entry_i,
+    .valid_i  (write),
     .address_i(address),
     .entry_o  (entry)
   );
 
   for (genvar i = 0; i < Inputs; i++) begin : gen_input
-    header_t               header;
-    logic [TargetBits-1:0] target;
-
-    assign header     = header_of(PacketBytes, write_data[i][Bits-1-:WideHeaderBits]);
-    assign address[i] = AddressBits'(2 * (32'(header.port) % MaxPorts)
-                                     + (header.op == OpSynch ? 1 : 0));
+    // What the header is looked up for; nothing is where nothing comes.
+    logic [WideHeaderBits-1:0] header;
+    logic [PortBits-1:0]       port;
+    logic [TargetBits-1:0]     target;
+    assign header = write_data[i][Bits-1-:WideHeaderBits];
+    assign port   = port_of(PacketBytes, header);
 
     always_comb begin
-      if (header.dst != rank_i) begin
-        target = TargetBits'(Link);
-      end else if (header.port < ports_i) begin
-        target = target_of(entry[i]);
-      end else begin
-        target = '1;
+      address[i] = 'x;
+      if (write[i]) begin
+        address[i] = AddressBits'(2 * (32'(port) % MaxPorts)
+                                  + (is_control(PacketBytes, header) ? 1 : 0));
       end
     end
-    assign write_route[i] = target == '1 ? Nowhere : {target, write_channel[i]};
+    always_comb begin
+      target         = 'x;
+      write_route[i] = 'x;
+      if (write[i]) begin
+        if (destination_of(PacketBytes, header) != rank_i) begin
+          target = TargetBits'(Link);
+        end else if (port < ports_i) begin
+          target = target_of(entry[i]);
+        end else begin
+          target = '1;
+        end
+        write_route[i] = target == '1 ? Nowhere : {target, write_channel[i]};
+      end
+    end
 
     logic unused_header;
     assign unused_header = ^header;
@@ -150,7 +163,8 @@ module unisono_smi_ckr #(
       .Channels (Channels),
       .Depth    (i == Links ? LinkDepth : Depth),
       .Slack    (Words + 1),
-      .Words    (Words)
+      .Words    (Words),
+      .Holds    (1'b0)
     ) u_queue (
       .clk_i,
       .rst_ni,
@@ -164,6 +178,7 @@ module unisono_smi_ckr #(
       .head_route_o(head_route[i]),
       .head_last_o (head_last[i]),
       .pop_i       (pop[i]),
+      .out_route_o (route[i]),
       .out_data_o  (data[i])
     );
   end
@@ -202,6 +217,7 @@ module unisono_smi_ckr #(
     .head_route_i(head_route),
     .head_last_i (head_last),
     .pop_o       (pop),
+    .route_i     (route),
     .data_i      (data),
     .room_i      (target_room),
     .out_valid_o (target_valid),

@@ -103,6 +103,7 @@ module unisono_smi_cks #(
   logic [Inputs-1:0][6:0]                         entry;
   logic [Inputs-1:0][Channels-1:0]                head_valid, head_last, pop;
   logic [Inputs-1:0][Channels-1:0][RouteBits-1:0] head_route;
+  logic [Inputs-1:0][RouteBits-1:0]               route;
   logic [Inputs-1:0][Width-1:0]                   data;
 
   unisono_smi_table #(
@@ -114,22 +115,34 @@ module unisono_smi_cks #(
     .wr_en_i,
     .wr_address_i,
     .wr_entry_i,
+    .valid_i  (write),
     .address_i(address),
     .entry_o  (entry)
   );
 
   for (genvar i = 0; i < Inputs; i++) begin : gen_input
-    header_t header;
-    assign header = header_of(PacketBytes, write_data[i][Bits-1-:WideHeaderBits]);
+    // What the header is looked up for; nothing is where nothing comes.
+    logic [WideHeaderBits-1:0] header;
+    logic [RankBits-1:0]       dst;
+    logic [VirtualBits-1:0]    lane;
+    assign header = write_data[i][Bits-1-:WideHeaderBits];
+    assign dst    = destination_of(PacketBytes, header);
+    assign lane   = VirtualBits'(32'(write_channel[i]) % VirtualChannels);
 
-    logic                   control;
-    logic [VirtualBits-1:0] lane;
-    assign control = header.op == OpSynch;
-    assign lane = VirtualBits'(32'(write_channel[i]) % VirtualChannels);
-
-    assign address[i]     = AddressBits'((VirtualChannels > 1 ? 32'(lane) : 0) * MaxRanks
-                                         + 32'(header.dst) % MaxRanks);
-    assign write_route[i] = header.dst < ranks_i ? route_of(entry[i], control) : Nowhere;
+    always_comb begin
+      address[i] = 'x;
+      if (write[i]) begin
+        address[i] = AddressBits'((VirtualChannels > 1 ? 32'(lane) : 0) * MaxRanks
+                                  + 32'(dst) % MaxRanks);
+      end
+    end
+    always_comb begin
+      write_route[i] = 'x;
+      if (write[i]) begin
+        write_route[i] = dst < ranks_i ? route_of(entry[i], is_control(PacketBytes, header))
+                                       : Nowhere;
+      end
+    end
 
     logic unused_header;
     assign unused_header = ^{header, lane};
@@ -145,7 +158,8 @@ module unisono_smi_cks #(
         .Channels (Channels),
         .Depth    (Depth),
         .Slack    (Words + 1),
-        .Words    (Words)
+        .Words    (Words),
+        .Holds    (1'b0)
       ) u_queue (
         .clk_i,
         .rst_ni,
@@ -159,18 +173,19 @@ module unisono_smi_cks #(
         .head_route_o(head_route[i]),
         .head_last_o (head_last[i]),
         .pop_i       (pop[i]),
+        .out_route_o (route[i]),
         .out_data_o  (data[i])
       );
     end else begin : gen_end
       // Begins on virtual channel 0. One queue: who sends data sends no control.
-      logic [RouteBits-1:0] route;
+      logic [RouteBits-1:0] head;
       logic                 valid, last;
 
       assign write[i]         = end_valid_i[i-Links] && end_ready_o[i-Links];
-      assign write_channel[i] = channel_of(control, '0);
+      assign write_channel[i] = channel_of(is_control(PacketBytes, header), '0);
       assign write_data[i]    = end_data_i[i-Links];
       assign head_valid[i]    = Channels'(valid);
-      assign head_route[i]    = {Channels{route}};
+      assign head_route[i]    = {Channels{head}};
       assign head_last[i]     = {Channels{last}};
 
       unisono_smi_queue #(
@@ -179,7 +194,8 @@ module unisono_smi_cks #(
         .Channels (1),
         .Depth    (Depth),
         .Slack    (0),
-        .Words    (Words)
+        .Words    (Words),
+        .Holds    (1'b0)
       ) u_queue (
         .clk_i,
         .rst_ni,
@@ -190,9 +206,10 @@ module unisono_smi_cks #(
         .in_data_i   (write_data[i]),
         .room_o      (end_ready_o[i-Links]),
         .head_valid_o(valid),
-        .head_route_o(route),
+        .head_route_o(head),
         .head_last_o (last),
         .pop_i       (pop[i][0]),
+        .out_route_o (route[i]),
         .out_data_o  (data[i])
       );
 
@@ -221,6 +238,7 @@ module unisono_smi_cks #(
     .head_route_i(head_route),
     .head_last_i (head_last),
     .pop_o       (pop),
+    .route_i     (route),
     .data_i      (data),
     .room_i      (out_room_i),
     .out_valid_o,

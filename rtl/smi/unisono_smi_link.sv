@@ -74,7 +74,7 @@ module unisono_smi_link #(
       if (!rst_ni) begin
         places_q <= '0;
         enough_q <= 1'b0;
-      end else begin
+      end else if (in_valid_i || freed_i[c] || up_i != up_q) begin
         places_q <= places_d;
         enough_q <= 32'(places_d) > Slack;
       end
@@ -84,7 +84,7 @@ module unisono_smi_link #(
 
 `ifndef SYNTHESIS
     always_ff @(posedge clk_i) begin
-      if (rst_ni && up_q && up_i) begin
+      if (rst_ni && up_q && up_i && (in_valid_i || freed_i[c])) begin
         assert (!spend || places_q != '0) else $error("%m: sent without a place at the other end");
         assert (!freed_i[c] || 32'(places_q) < LinkDepth)
           else $error("%m: the other end has freed more places than there are");

@@ -35,7 +35,7 @@ module unisono_smi_outlet #(
     end
   end
 
-  logic unused_route, unused_last;
+  logic unused_head, unused_route, unused_last;
   unisono_smi_queue #(
     .Width    (Width),
     .RouteBits(1),
@@ -52,9 +52,10 @@ module unisono_smi_outlet #(
     .in_data_i,
     .room_o,
     .head_valid_o(head),
-    .head_route_o(unused_route),
+    .head_route_o(unused_head),
     .head_last_o (unused_last),
     .pop_i       (pop),
+    .out_route_o (unused_route),
     .out_data_o
   );
 

@@ -76,6 +76,26 @@ package unisono_smi_pkg;
     return header;
   endfunction
 
+  // Fields of it that kernels look up, without the others.
+  function automatic logic [RankBits-1:0] destination_of(input int unsigned packet_bytes,
+                                                         input logic [WideHeaderBits-1:0] last);
+    logic unused_rest;
+    unused_rest = ^last;
+    return packet_bytes == 32 ? RankBits'(last[47:40]) : last[31:16];
+  endfunction
+  function automatic logic [PortBits-1:0] port_of(input int unsigned packet_bytes,
+                                                  input logic [WideHeaderBits-1:0] last);
+    logic unused_rest;
+    unused_rest = ^last;
+    return packet_bytes == 32 ? PortBits'(last[55:48]) : last[47:32];
+  endfunction
+  function automatic logic is_control(input int unsigned packet_bytes,
+                                      input logic [WideHeaderBits-1:0] last);
+    logic unused_rest;
+    unused_rest = ^last;
+    return (packet_bytes == 32 ? last[58:56] : last[50:48]) == OpSynch;
+  endfunction
+
   // The bits of a header, at the top of 64.
   function automatic logic [WideHeaderBits-1:0] header_bits(input int unsigned packet_bytes,
                                                             input header_t header);

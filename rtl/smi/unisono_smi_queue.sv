@@ -4,8 +4,9 @@
 // Packets have one word or, with Words above 1, up to so many; the last one is marked. The head is
 // shown when the whole packet has come; the route that counts is that of its first word, and its
 // words are popped one after the other.
-// The heads of all channels show their routes at once, so that the reader can choose one whose way
-// is free; none of them holds up another. The packet itself is read one cycle after its pop.
+// The heads of all channels show their routes at once, from registers, so that the reader can choose
+// one whose way is free; none of them holds up another. The packet itself is read one cycle after its
+// pop. A queue that nobody writes to or reads from changes nothing, and costs a simulator nothing.
 //
 // Latency: 1 cycle from a write to the head, 1 more from pop_i to out_data_o. Throughput: a write
 // and a pop per cycle. Room is told with Slack packets to spare, for those that a writer has already
@@ -21,6 +22,8 @@ module unisono_smi_queue #(
   parameter int unsigned Slack       = 2,
   // Most words of a packet.
   parameter int unsigned Words       = 1,
+  // out_data_o and out_route_o hold until the next pop; if not, they are there for a cycle.
+  parameter bit          Holds       = 1'b1,
   localparam int unsigned ChannelBits = Channels > 1 ? $clog2(Channels) : 1
 ) (
   input  logic                               clk_i,
@@ -39,7 +42,7 @@ module unisono_smi_queue #(
   output logic [Channels-1:0]                head_last_o,
   // At most one bit, of a channel that has a head.
   input  logic [Channels-1:0]                pop_i,
-  // Holds until the next pop.
+  output logic [RouteBits-1:0]               out_route_o,
   output logic [Width-1:0]                   out_data_o
 );
 
@@ -53,128 +56,137 @@ module unisono_smi_queue #(
   localparam int unsigned PointerBits = $clog2(Depth);
   localparam int unsigned CountBits   = $clog2(Depth + 1);
 
+  localparam int unsigned HeadBits = RouteBits + 1;
+
   logic [Channels-1:0][PointerBits-1:0] wr_q, rd_q;
-  logic [Channels-1:0]                  push;
-  logic                                 last;
+  // Words that are held, and of several words whole packets.
+  logic [Channels-1:0][CountBits-1:0]   count_q, packets_q;
+  logic [Channels-1:0][HeadBits-1:0]    head_q;
+  logic [Channels-1:0]                  valid_q, room_q, push;
+  logic                                 live_q, last;
 
   assign last = Words == 1 || in_last_i;
-
   for (genvar c = 0; c < Channels; c++) begin : gen_channel
-    logic [CountBits-1:0] count_d, count_q;
-    // Whole packets.
-    logic [CountBits-1:0] packets_d, packets_q;
-    logic                 valid_q, room_q, whole, gone;
+    assign push[c]         = in_valid_i && in_channel_i == ChannelBits'(c);
+    assign head_route_o[c] = head_q[c][RouteBits-1:0];
+    assign head_last_o[c]  = Words == 1 || head_q[c][RouteBits];
+  end
+  assign head_valid_o = valid_q;
+  assign room_o       = room_q;
 
-    assign push[c] = in_valid_i && in_channel_i == ChannelBits'(c);
-
-    always_comb begin
-      count_d = count_q;
-      if (push[c] && !pop_i[c]) begin
-        count_d = count_q + CountBits'(1);
-      end else if (!push[c] && pop_i[c]) begin
-        count_d = count_q - CountBits'(1);
-      end
-    end
-
-    assign whole = push[c] && last;
-    assign gone  = pop_i[c] && head_last_o[c];
-    always_comb begin
-      packets_d = packets_q;
-      if (whole && !gone) begin
-        packets_d = packets_q + CountBits'(1);
-      end else if (!whole && gone) begin
-        packets_d = packets_q - CountBits'(1);
-      end
-    end
-
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        count_q   <= '0;
-        packets_q <= '0;
-        valid_q   <= 1'b0;
-        room_q    <= 1'b0;
-        wr_q[c]   <= '0;
-        rd_q[c]   <= '0;
-      end else begin
-        count_q   <= count_d;
-        packets_q <= packets_d;
-        valid_q   <= packets_d != '0;
-        room_q    <= 32'(count_d) < Depth - Slack;
+  always_ff @(posedge clk_i) begin
+    live_q <= rst_ni;
+    if (!rst_ni) begin
+      count_q   <= '0;
+      packets_q <= '0;
+      valid_q   <= '0;
+      room_q    <= '0;
+      wr_q      <= '0;
+      rd_q      <= '0;
+    end else if (in_valid_i || pop_i != '0 || !live_q) begin
+      for (int unsigned c = 0; c < Channels; c++) begin
+        // What is next is known for each of the cases, so that a pop, which comes late, chooses alone.
+        automatic logic whole = push[c] && last;
+        automatic logic gone  = pop_i[c] && head_last_o[c];
+        automatic logic [CountBits-1:0] packets = Words == 1 ? count_q[c] : packets_q[c];
+        count_q[c]   <= count_q[c] + CountBits'(push[c]) - CountBits'(pop_i[c]);
+        packets_q[c] <= Words == 1 ? '0 : packets + CountBits'(whole) - CountBits'(gone);
+        valid_q[c]   <= whole || (valid_q[c] && !(gone && packets == CountBits'(1)));
+        if (push[c] == pop_i[c]) begin
+          room_q[c] <= 32'(count_q[c]) < Depth - Slack;
+        end else if (push[c]) begin
+          room_q[c] <= 32'(count_q[c]) + 1 < Depth - Slack;
+        end else begin
+          room_q[c] <= 32'(count_q[c]) <= Depth - Slack;
+        end
         if (push[c]) begin
           wr_q[c] <= wr_q[c] + PointerBits'(1);
         end
         if (pop_i[c]) begin
           rd_q[c] <= rd_q[c] + PointerBits'(1);
         end
+`ifndef SYNTHESIS
+        assert (!push[c] || 32'(count_q[c]) < Depth) else $error("%m: written to without room");
+        assert (!pop_i[c] || valid_q[c]) else $error("%m: read without a packet");
+`endif
       end
     end
+  end
 
-    (* ram_style = "distributed" *) logic [RouteBits:0] routes [Depth];
+  // The head of each channel, in a register: the next one of those that wait, or the one that comes.
+  for (genvar c = 0; c < Channels; c++) begin : gen_routes
+    (* ram_style = "distributed" *) logic [HeadBits-1:0] routes [Depth];
     always_ff @(posedge clk_i) begin
       if (push[c]) begin
         routes[wr_q[c]] <= {last, in_route_i};
       end
     end
-
-    logic stored_last;
-    assign head_valid_o[c] = valid_q;
-    assign {stored_last, head_route_o[c]} = routes[rd_q[c]];
-    assign head_last_o[c]  = Words == 1 || stored_last;
-    assign room_o[c]       = room_q;
-
-`ifndef SYNTHESIS
     always_ff @(posedge clk_i) begin
-      if (rst_ni) begin
-        assert (!push[c] || 32'(count_q) < Depth) else $error("%m: written to without room");
-        assert (!pop_i[c] || valid_q) else $error("%m: read without a packet");
+      if (in_valid_i || pop_i != '0) begin
+        if (pop_i[c] && count_q[c] > CountBits'(1)) begin
+          head_q[c] <= routes[rd_q[c] + PointerBits'(1)];
+        end else if (push[c] && (pop_i[c] || count_q[c] == '0)) begin
+          head_q[c] <= {last, in_route_i};
+        end
       end
     end
-`endif
+  end
+  if (Words == 1) begin : gen_one_word
+    logic unused_packets;
+    assign unused_packets = ^packets_q;
   end
 
   localparam int unsigned AddressBits = ChannelBits + PointerBits;
   localparam int unsigned Places      = (1 << ChannelBits) * Depth;
 
   logic [AddressBits-1:0] wr_address, rd_address;
-  logic [ChannelBits-1:0] rd_channel;
 
   always_comb begin
-    rd_channel = '0;
+    rd_address = '0;
     for (int unsigned c = 0; c < Channels; c++) begin
       if (pop_i[c]) begin
-        rd_channel |= ChannelBits'(c);
+        rd_address |= AddressBits'({ChannelBits'(c), rd_q[c]});
       end
     end
   end
+  assign wr_address = Channels > 1 ? AddressBits'({in_channel_i, wr_q[in_channel_i]})
+                                   : AddressBits'(wr_q[0]);
 
-  if (Channels > 1) begin : gen_addresses
-    assign wr_address = {in_channel_i, wr_q[in_channel_i]};
-    assign rd_address = {rd_channel, rd_q[rd_channel]};
-  end else begin : gen_address
-    assign wr_address = {1'b0, wr_q[0]};
-    assign rd_address = {1'b0, rd_q[0]};
-    logic unused_channel;
-    assign unused_channel = ^rd_channel;
+  if (Holds || Places > 64) begin : gen_ram
+    unisono_ram_sdp #(
+      .Width   (RouteBits + Width),
+      .Depth   (Places),
+      .RamStyle(Places > 64 ? "block" : "distributed")
+    ) u_memory (
+      .clk_i,
+      .wr_en_i    (in_valid_i),
+      .wr_addr_i  (wr_address),
+      .wr_data_i  ({in_route_i, in_data_i}),
+      .rd_en_i    (pop_i != '0),
+      .rd_out_en_i(1'b1),
+      .rd_addr_i  (rd_address),
+      .rd_data_o  ({out_route_o, out_data_o})
+    );
+  end else begin : gen_luts
+    // The address in the register, in the place of the word: the pop comes late.
+    (* ram_style = "distributed" *) logic [RouteBits+Width-1:0] mem [Places];
+    logic [AddressBits-1:0] rd_address_q;
+    always_ff @(posedge clk_i) begin
+      if (in_valid_i) begin
+        mem[wr_address] <= {in_route_i, in_data_i};
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (pop_i != '0) begin
+        rd_address_q <= rd_address;
+      end
+    end
+    assign {out_route_o, out_data_o} = mem[rd_address_q];
   end
-
-  unisono_ram_sdp #(
-    .Width   (Width),
-    .Depth   (Places),
-    .RamStyle(Places > 64 ? "block" : "distributed")
-  ) u_memory (
-    .clk_i,
-    .wr_en_i    (in_valid_i),
-    .wr_addr_i  (wr_address),
-    .wr_data_i  (in_data_i),
-    .rd_en_i    (pop_i != '0),
-    .rd_out_en_i(1'b1),
-    .rd_addr_i  (rd_address),
-    .rd_data_o  (out_data_o)
-  );
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
-    if (rst_ni) begin
+    if (rst_ni && (in_valid_i || pop_i != '0)) begin
       assert ($onehot0(pop_i)) else $error("%m: two packets read at once");
       assert (!in_valid_i || 32'(in_channel_i) < Channels) else $error("%m: no such channel");
     end

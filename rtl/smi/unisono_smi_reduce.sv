@@ -84,6 +84,7 @@ module unisono_smi_reduce
   logic                in_child_valid;
   logic [Width-1:0]    child_data;
   logic [Children-1:0] unused_route, unused_last;
+  logic                unused_popped;
 
   assign in_header = header_of(PacketBytes, in_data_i[Width-1-:WideHeaderBits]);
   always_comb begin
@@ -122,6 +123,7 @@ module unisono_smi_reduce
     .head_route_o(unused_route),
     .head_last_o (unused_last),
     .pop_i       (pop),
+    .out_route_o (unused_popped),
     .out_data_o  (child_data)
   );
   assign freed_o = pop;
@@ -198,7 +200,7 @@ module unisono_smi_reduce
   // ---- The plugins.
   logic [Width-1:0]         result_data;
   logic [CountBits-1:0]     result_count;
-  logic                     unused_refused, unused_idle;
+  logic                     unused_refused, array_idle;
   logic [PacketBytes-1:0]   unused_keep;
   logic                     unused_plug;
   logic [23:0]              unused_datatypes;
@@ -210,6 +212,7 @@ module unisono_smi_reduce
   logic [PacketBytes-1:0]   plug_keep;
   logic [UserBits-1:0]      plug_user;
 
+  // Not in reset between messages: there the clocks of the plugins run, and here nothing is left inside.
   unisono_plugin_array #(
     .DataBytes(PacketBytes),
     .UserBits (UserBits),
@@ -218,7 +221,7 @@ module unisono_smi_reduce
     .Depth    (16)
   ) u_array (
     .clk_i,
-    .rst_ni                (rst_ni && active_i),
+    .rst_ni,
     .in_valid_i            (pend_q),
     .in_ready_o            (array_ready),
     .in_op0_i              (Width'(pend_part_q[PayloadBits-1:0])),
@@ -256,7 +259,7 @@ module unisono_smi_reduce
     .plug_user_i           ('0),
     .capability_datatypes_o(unused_datatypes),
     .capability_funcs_o    (unused_funcs),
-    .idle_o                (unused_idle)
+    .idle_o                (array_idle)
   );
   assign unused_plug = ^{plug_enable, plug_op0, plug_op1, plug_func, plug_dtype, plug_swap,
                          plug_use0, plug_use1, plug_keep, plug_last, plug_user};
@@ -329,7 +332,7 @@ module unisono_smi_reduce
 
   logic unused;
   assign unused = ^{place_i, in_header, own_header, child_data, result_data, room, packed_header,
-                    unused_route, unused_refused, unused_idle, unused_keep, unused_plug,
+                    unused_route, unused_popped, unused_refused, array_idle, unused_keep, unused_plug,
                     unused_datatypes, unused_funcs};
 
 `ifndef SYNTHESIS
@@ -337,6 +340,9 @@ module unisono_smi_reduce
     if (rst_ni && active_i) begin
       assert (!in_child_valid || room[in_child]) else $error("%m: a child sent without a place");
       if (result_valid) assert (!unused_refused) else $error("%m: no plugin computes this");
+    end
+    if (rst_ni && !active_i) begin
+      assert (array_idle) else $error("%m: a packet is left behind the message's last");
     end
   end
   unisono_handshake_check #(

@@ -31,6 +31,8 @@ module unisono_smi_select #(
   input  logic [Inputs-1:0][Channels-1:0][RouteBits-1:0] head_route_i,
   input  logic [Inputs-1:0][Channels-1:0]                head_last_i,
   output logic [Inputs-1:0][Channels-1:0]                pop_o,
+  // Of the packet that was popped in the cycle before, and the route of its head.
+  input  logic [Inputs-1:0][RouteBits-1:0]               route_i,
   input  logic [Inputs-1:0][Width-1:0]                   data_i,
 
   input  logic [Targets-1:0][Channels-1:0]               room_i,
@@ -44,34 +46,33 @@ module unisono_smi_select #(
 
   localparam int unsigned Requests  = Inputs * Channels;
   localparam int unsigned IndexBits = Requests > 1 ? $clog2(Requests) : 1;
-  localparam int unsigned InputBits = Inputs > 1 ? $clog2(Inputs) : 1;
   localparam logic [RouteBits-1:0] Nowhere = '1;
 
   // Room by route. What is stray goes at once, and a route that there is not never comes.
-  logic [(1<<RouteBits)-1:0] free;
-  always_comb begin
-    free = '0;
-    for (int unsigned t = 0; t < Targets; t++) begin
-      for (int unsigned c = 0; c < Channels; c++) begin
-        free[(t << ChannelBits) | c] = room_i[t][c];
-      end
-    end
-    free[Nowhere] = 1'b1;
+  logic [(1<<RouteBits)-1:0]              free;
+  logic [Targets-1:0][(1<<ChannelBits)-1:0] target_room;
+  for (genvar t = 0; t < Targets; t++) begin : gen_target
+    assign target_room[t] = (1 << ChannelBits)'(room_i[t]);
   end
+  assign free = (1 << RouteBits)'(target_room) | ((1 << RouteBits)'(1) << Nowhere);
 
   logic [Requests-1:0]                request, grant, last;
   // Within a packet: the only one that may go on.
   logic                               within_q;
   logic [Requests-1:0]                holder_q;
-  logic [Requests-1:0][RouteBits-1:0] routes;
-  logic [IndexBits-1:0]               index;
+  logic [IndexBits-1:0]               unused_index;
 
-  assign routes = head_route_i;
   assign last   = head_last_i;
-  always_comb begin
-    for (int unsigned r = 0; r < Requests; r++) begin
-      request[r] = within_q ? holder_q[r]
-                            : head_valid_i[r / Channels][r % Channels] && free[routes[r]];
+  for (genvar i = 0; i < Inputs; i++) begin : gen_request
+    always_comb begin
+      request[i*Channels+:Channels] = '0;
+      if (within_q) begin
+        request[i*Channels+:Channels] = holder_q[i*Channels+:Channels];
+      end else if (head_valid_i[i] != '0) begin
+        for (int unsigned c = 0; c < Channels; c++) begin
+          request[i*Channels+c] = head_valid_i[i][c] && free[head_route_i[i][c]];
+        end
+      end
     end
   end
 
@@ -100,23 +101,18 @@ module unisono_smi_select #(
     .rst_ni,
     .request_i(request),
     .grant_o  (grant),
-    .index_o  (index)
+    .index_o  (unused_index)
   );
   assign pop_o = grant;
 
-  // The cycle after: the queue offers the packet.
+  // The cycle after: the queue offers the packet, and its route; that of a packet's first word counts.
   logic                 taken_q, first_q;
-  logic [InputBits-1:0] input_q;
-  logic [RouteBits-1:0] route_q;
+  logic [Inputs-1:0]    input_d, input_q;
+  logic [RouteBits-1:0] offered, route, route_q;
+  logic [Width-1:0]     data;
 
-  logic [InputBits-1:0] chosen;
-  always_comb begin
-    chosen = '0;
-    for (int unsigned r = 0; r < Requests; r++) begin
-      if (grant[r]) begin
-        chosen |= InputBits'(r / Channels);
-      end
-    end
+  for (genvar i = 0; i < Inputs; i++) begin : gen_input
+    assign input_d[i] = grant[i*Channels+:Channels] != '0;
   end
 
   always_ff @(posedge clk_i) begin
@@ -126,21 +122,26 @@ module unisono_smi_select #(
       taken_q <= request != '0;
     end
   end
-  // By number, which needs fewer LUTs than by the one-hot grant.
-  logic [(1<<IndexBits)-1:0][RouteBits-1:0] routes_padded;
-  always_comb begin
-    routes_padded = '1;
-    for (int unsigned r = 0; r < Requests; r++) begin
-      routes_padded[r] = routes[r];
-    end
-  end
   always_ff @(posedge clk_i) begin
-    input_q <= chosen;
-    first_q <= !within_q;
-    if (!within_q) begin
-      route_q <= routes_padded[index];
+    if (request != '0) begin
+      input_q <= input_d;
+      first_q <= !within_q;
     end
   end
+
+  always_comb begin
+    offered = '0;
+    data    = '0;
+    if (taken_q) begin
+      for (int unsigned i = 0; i < Inputs; i++) begin
+        if (input_q[i]) begin
+          offered |= route_i[i];
+          data    |= data_i[i];
+        end
+      end
+    end
+  end
+  assign route = Words == 1 || first_q ? offered : route_q;
 
   // And the one after that: it is on its way.
   logic [Targets-1:0]     out_valid_d, out_valid_q;
@@ -148,11 +149,8 @@ module unisono_smi_select #(
   logic [Width-1:0]       out_data_q;
   logic                   stray_q;
 
-  always_comb begin
-    out_valid_d = '0;
-    for (int unsigned t = 0; t < Targets; t++) begin
-      out_valid_d[t] = taken_q && route_q[RouteBits-1:ChannelBits] == TargetBits'(t);
-    end
+  for (genvar t = 0; t < Targets; t++) begin : gen_valid
+    assign out_valid_d[t] = taken_q && route[RouteBits-1:ChannelBits] == TargetBits'(t);
   end
 
   always_ff @(posedge clk_i) begin
@@ -161,14 +159,15 @@ module unisono_smi_select #(
       stray_q     <= 1'b0;
     end else begin
       out_valid_q <= out_valid_d;
-      stray_q     <= taken_q && first_q && route_q == Nowhere;
+      stray_q     <= taken_q && first_q && offered == Nowhere;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (taken_q) begin
-      out_channel_q <= route_q[ChannelBits-1:0];
-      out_data_q    <= data_i[input_q];
+      route_q       <= route;
+      out_channel_q <= route[ChannelBits-1:0];
+      out_data_q    <= data;
     end
   end
 
@@ -185,11 +184,8 @@ module unisono_smi_select #(
       assert ($onehot0(out_valid_q)) else $error("%m: a packet goes to two targets");
       assert (!within_q || (holder_q & ~head_valid_flat) == '0)
         else $error("%m: a packet is not whole");
-      for (int unsigned r = 0; r < Requests; r++) begin
-        assert (!head_valid_i[r / Channels][r % Channels] || routes[r] == Nowhere
-                || 32'(routes[r][RouteBits-1:ChannelBits]) < Targets)
-          else $error("%m: a route to a target that there is not");
-      end
+      assert (!taken_q || route == Nowhere || 32'(route[RouteBits-1:ChannelBits]) < Targets)
+        else $error("%m: a route to a target that there is not");
     end
   end
 `endif

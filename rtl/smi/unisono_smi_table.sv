@@ -15,6 +15,8 @@ module unisono_smi_table #(
   input  logic [AddressBits-1:0]              wr_address_i,
   input  logic [Width-1:0]                    wr_entry_i,
 
+  // An entry is of no meaning without valid_i.
+  input  logic [Lookups-1:0]                  valid_i,
   input  logic [Lookups-1:0][AddressBits-1:0] address_i,
   output logic [Lookups-1:0][Width-1:0]       entry_o
 );
@@ -26,7 +28,12 @@ module unisono_smi_table #(
         entries[wr_address_i] <= wr_entry_i;
       end
     end
-    assign entry_o[i] = entries[address_i[i]];
+    always_comb begin
+      entry_o[i] = 'x;
+      if (valid_i[i]) begin
+        entry_o[i] = entries[address_i[i]];
+      end
+    end
   end
 
 `ifndef SYNTHESIS

@@ -1,6 +1,6 @@
 // Round-robin arbiter: which of several requests is next.
 //
-// The grant follows the requests within the cycle (about four LUT levels for 8 requests). When
+// The grant follows the requests within the cycle (two LUT levels and a chain of carries). When
 // advance_i is high, the granted request becomes the last in line. Hence a request that stays is
 // granted after at most Requests - 1 others.
 
@@ -24,50 +24,40 @@ module unisono_round_robin #(
   end
 
   // Ones above the request that was granted last: these go first.
-  logic [Requests-1:0] first_d, first_q;
+  logic [Requests-1:0] first_q;
   logic [Requests-1:0] preferred;
 
   assign preferred = request_i & first_q;
 
-  // Of either set the lowest: no lower bit is set. Both at once, for depth.
-  always_comb begin
+  // All requests above the preferred ones: the lowest one of both is next. A negative number has the
+  // bits of the number up to its lowest one, and the inverse of them above: one chain of carries.
+  logic [2*Requests-1:0] both, negative, lowest, above;
+  assign both     = {request_i, preferred};
+  assign negative = -both;
+  assign lowest   = both & negative;
+  assign above    = both ^ negative;
+  assign grant_o  = lowest[2*Requests-1-:Requests] | lowest[Requests-1:0];
+
+  // Bits of a request's number, as masks of the requests that have them.
+  function automatic logic [Requests-1:0] having(input int unsigned bit_number);
+    logic [Requests-1:0] mask;
     for (int unsigned i = 0; i < Requests; i++) begin
-      logic lower_preferred, lower_requested;
-      lower_preferred = 1'b0;
-      lower_requested = 1'b0;
-      for (int unsigned j = 0; j < i; j++) begin
-        lower_preferred |= preferred[j];
-        lower_requested |= request_i[j];
-      end
-      grant_o[i] = preferred != '0 ? preferred[i] && !lower_preferred
-                                   : request_i[i] && !lower_requested;
+      mask[i] = 1'(i >> bit_number);
     end
+    return mask;
+  endfunction
+
+  for (genvar b = 0; b < IndexBits; b++) begin : gen_index
+    localparam logic [Requests-1:0] Mask = having(b);
+    assign index_o[b] = (grant_o & Mask) != '0;
   end
 
-  always_comb begin
-    index_o = '0;
-    for (int unsigned i = 0; i < Requests; i++) begin
-      if (grant_o[i]) begin
-        index_o |= IndexBits'(i);
-      end
-    end
-  end
-
-  // All above the grant.
-  always_comb begin
-    for (int unsigned i = 0; i < Requests; i++) begin
-      first_d[i] = 1'b0;
-      for (int unsigned j = 0; j < i; j++) begin
-        first_d[i] |= grant_o[j];
-      end
-    end
-  end
-
+  // Above the lowest of the preferred ones all bits of the others are ones.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       first_q <= '0;
-    end else if (advance_i && grant_o != '0) begin
-      first_q <= first_d;
+    end else if (advance_i && request_i != '0) begin
+      first_q <= above[Requests] ? above[Requests-1:0] : above[2*Requests-1-:Requests];
     end
   end
 

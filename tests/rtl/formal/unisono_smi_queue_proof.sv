@@ -11,6 +11,7 @@ module unisono_smi_queue_proof #(
   parameter int unsigned Channels  = 2,
   parameter int unsigned Depth     = 4,
   parameter int unsigned Slack     = 2,
+  parameter bit          Holds     = 1'b1,
   localparam int unsigned ChannelBits = $clog2(Channels)
 ) (
   input logic                   clk_i,
@@ -26,6 +27,7 @@ module unisono_smi_queue_proof #(
 
   logic [Channels-1:0]                room, head_valid, unused_last;
   logic [Channels-1:0][RouteBits-1:0] head_route;
+  logic [RouteBits-1:0]               route;
   logic [Width-1:0]                   data;
 
   unisono_smi_queue #(
@@ -33,7 +35,8 @@ module unisono_smi_queue_proof #(
     .RouteBits(RouteBits),
     .Channels (Channels),
     .Depth    (Depth),
-    .Slack    (Slack)
+    .Slack    (Slack),
+    .Holds    (Holds)
   ) u_dut (
     .clk_i,
     .rst_ni,
@@ -47,6 +50,7 @@ module unisono_smi_queue_proof #(
     .head_route_o(head_route),
     .head_last_o (unused_last),
     .pop_i,
+    .out_route_o (route),
     .out_data_o  (data)
   );
 
@@ -135,10 +139,10 @@ module unisono_smi_queue_proof #(
         ahead_q <= ahead_q - 1'b1;
         over_q  <= ahead_q == '0;
       end
-      // The packet is offered from the cycle after its pop until the next pop.
+      // The packet is offered from the cycle after its pop until the next pop, or for that cycle.
       if (marked_q && !over_q && pop_w && ahead_q == '0) begin
         offered_q <= 1'b1;
-      end else if (pop_i != '0) begin
+      end else if (pop_i != '0 || !Holds) begin
         offered_q <= 1'b0;
       end
     end
@@ -149,7 +153,7 @@ module unisono_smi_queue_proof #(
         not_lost: assert (ahead_q < held[watched_i]);
         if (ahead_q == '0) route_stays: assert (head_route[watched_i] == route_q);
       end
-      if (offered_q) data_stays: assert (data == data_q);
+      if (offered_q) data_stays: assert (data == data_q && route == route_q);
     end
   end
 

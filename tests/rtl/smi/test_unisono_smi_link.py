@@ -79,6 +79,7 @@ async def lookups(dut):
         dut.wr_en_i.value, dut.wr_address_i.value, dut.wr_entry_i.value = 1, address, entry
         if known:
             asked = [rng.choice(list(known)) for _ in range(count)]
+            dut.valid_i.value = (1 << count) - 1
             dut.address_i.value = sum(one << bits * i for i, one in enumerate(asked))
             await ReadOnly()
             got = int(dut.entry_o.value)
