@@ -86,16 +86,16 @@ module unisono_smi_cut #(
   assign at      = begun ? at_q : '0;
   assign now     = word_data;
 
-  // Bytes that this word of the packet has place for, and takes.
-  logic [15:0] place, takes;
+  // Bytes that this word of the packet has place for.
+  logic [15:0] place, have_bytes;
   logic        need, offer, room, step, frame_ends, packet_ends, header_ends;
   assign place       = at == '0 ? 16'(DataBytes - 8) : 16'(DataBytes);
+  assign have_bytes  = 16'({have, 3'd0});
   assign frame_ends  = left <= place;
-  assign takes       = frame_ends ? left : place;
   assign packet_ends = frame_ends || at == WordBits'(Words - 1);
   assign header_ends = left <= 16'(PacketBytes);
-  // Whether the lanes that are left over do not suffice.
-  assign need        = 16'({have, 3'd0}) < takes;
+  // Whether the lanes that are left over do not suffice, for the frame or for the place there is.
+  assign need        = left > have_bytes && place > have_bytes;
   assign offer       = word_valid || (begun && !need);
   assign step        = offer && room;
   assign word_take   = step && need;
@@ -130,7 +130,7 @@ module unisono_smi_cut #(
       have_q <= '0;
       at_q   <= '0;
     end else if (step) begin
-      left_q <= left - takes;
+      left_q <= frame_ends ? '0 : left - place;
       have_q <= have_d;
       at_q   <= packet_ends ? '0 : at + WordBits'(1);
     end
