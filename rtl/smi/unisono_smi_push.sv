@@ -318,7 +318,7 @@ module unisono_smi_push #(
   // What the receiver was opened with, by rank. Seen, then compared, then used: a cycle each.
   opening_t            theirs_q;
   logic [PeerBits-1:0] peer;
-  logic [3:0]          theirs_message_q, message;
+  logic [3:0]          theirs_message_q, message_q;
   logic                match_q;
   (* ram_style = "distributed" *) logic [$bits(opening_t)+3:0] openings [MaxRanks];
 
@@ -334,7 +334,7 @@ module unisono_smi_push #(
     has_q    <= rst_ni && active_q && !begun_q && first_q[peer];
     ready_q  <= has_q && active_q && !begun_q;
     {theirs_message_q, theirs_q} <= openings[peer];
-    match_q  <= theirs_message_q == message && !tree_q;
+    match_q  <= theirs_message_q == message_q && !tree_q;
     count_q  <= theirs_q.count == mine.count;
     // An end without credits only wants one of its kind.
     agree_q  <= channel_q.credits
@@ -400,11 +400,18 @@ module unisono_smi_push #(
     end
   end
 
-  // Messages that each rank has been sent, modulo 16; the number of this one is counted when it ends.
+  // Messages that each rank has been sent, modulo 16. That of this one is looked up when it begins, and
+  // counted when it ends.
   logic [MaxRanks-1:0] counted_q;
   (* ram_style = "distributed" *) logic [3:0] messages [MaxRanks];
   logic over;
-  assign message = counted_q[peer] ? messages[peer] : '0;
+  logic [PeerBits-1:0] next_peer;
+  assign next_peer = PeerBits'(open_i.peer);
+  always_ff @(posedge clk_i) begin
+    if (opens) begin
+      message_q <= counted_q[next_peer] ? messages[next_peer] : '0;
+    end
+  end
   assign over    = active_q && !tree_q && ((emit && ends) || closes);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -415,7 +422,7 @@ module unisono_smi_push #(
   end
   always_ff @(posedge clk_i) begin
     if (over) begin
-      messages[peer] <= message + 4'd1;
+      messages[peer] <= message_q + 4'd1;
     end
   end
 
@@ -441,7 +448,7 @@ module unisono_smi_push #(
   end
   always_ff @(posedge clk_i) begin
     if (active_q && !speak_q) begin
-      spoken_q <= message;
+      spoken_q <= message_q;
     end
   end
   always_ff @(posedge clk_i) begin
