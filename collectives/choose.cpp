@@ -186,8 +186,9 @@ constexpr Rule kStableRules[] = {
 };
 
 constexpr Rule kStreamRules[] = {
-    use(Collective::kBcast, "chain"), use(Collective::kReduce, "chain"),  use(Collective::kAllreduce, "reduce_bcast"),
-    use(Collective::kScan, "linear"), use(Collective::kExscan, "linear"),
+    use(Collective::kBcast, "chain"),    use(Collective::kReduce, "chain"),    use(Collective::kAllreduce, "chain"),
+    use(Collective::kScan, "linear"),    use(Collective::kExscan, "linear"),   use(Collective::kGather, "linear"),
+    use(Collective::kScatter, "linear"), use(Collective::kAllgather, "chain"),
 };
 
 constexpr bool all_rules_name_an_algorithm() {

@@ -8,6 +8,7 @@
 #include "collectives/algorithm_name.hpp"
 #include "core/facts.hpp"
 #include "core/footprint.hpp"
+#include "core/reserved_tags.hpp"
 #include "core/text.hpp"
 #include "core/user_op.hpp"
 #include "driver/compression.hpp"
@@ -264,10 +265,27 @@ unisono_call in_bytes(const Communicator& communicator, const unisono_call& give
 
 namespace {
 
+/// A message of a session, whose number stands in place of a tag.
+void check_session(const unisono_call& given, const std::string& operation, CallRequest& request) {
+  const bool sends = given.collective == UNISONO_SEND;
+  const int side = sends ? UNISONO_SRC_STREAM : UNISONO_DST_STREAM;
+  if ((!sends && given.collective != UNISONO_RECV) || given.streams != (UNISONO_SESSION | side)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                operation + ": UNISONO_SESSION is for sends from a stream port, and for receives into one");
+  }
+  if (given.tag < 0 || given.tag >= static_cast<std::int64_t>(kSessions)) {
+    throw Error(ErrorCode::kInvalidArgument, operation + ": session " + std::to_string(given.tag) +
+                                                 " was given; allowed are 0 to " + std::to_string(kSessions - 1));
+  }
+  request.tag = session_tag(static_cast<std::uint32_t>(given.tag));
+  request.reserved_tag = true;
+}
+
 /// Ports in the place of src and dst.
 void check_streams(const unisono_call& given, const std::string& operation, bool scaled, CallRequest& request) {
   constexpr int kBoth = UNISONO_SRC_STREAM | UNISONO_DST_STREAM;
-  if ((given.streams & ~kBoth) != 0) {
+  if ((given.streams & UNISONO_SESSION) != 0) check_session(given, operation, request);
+  if ((given.streams & ~(kBoth | UNISONO_SESSION)) != 0) {
     throw Error(ErrorCode::kInvalidArgument, operation + ": streams is " + std::to_string(given.streams) +
                                                  "; allowed are UNISONO_SRC_STREAM (1), UNISONO_DST_STREAM (2), both "
                                                  "(3), and 0");

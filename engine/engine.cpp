@@ -1085,8 +1085,8 @@ void NativeEngine::Impl::serve_kernel(std::chrono::microseconds at_most, Step&& 
   {
     const Turn turn(*this);
     done = step();
-    // Calls that wait for these elements, or for the room, go on at once.
-    if (!calls.idle()) progress();
+    // Calls that wait for these elements, or for the room, go on at once; and messages to the port may have come.
+    if (!calls.idle() || (!done && streams.reading != 0)) progress();
     done = done || step();
     if (driven) wake_waiting();
   }

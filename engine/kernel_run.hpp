@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/generated/spec.hpp"
 
 namespace unisono {
+
+struct CallRequest;
 
 /// What a call knows of its kernel. `begin`, `ended` and `leave` are called under the engine's lock: they are short, do
 /// not throw and do not use the engine.
@@ -41,13 +44,15 @@ class KernelRun {
   virtual std::vector<Memory> memory() const = 0;
   /// Communicators that it may use, in its order.
   virtual std::vector<std::uint32_t> communicators() const = 0;
-  /// What the device's loader gets (platform/device/kernel_start.hpp), once `addresses` are those of its memory and
-  /// `places` those of its communicators in the device's table.
+  /// Calls that the host has prepared for it. They stay where they are until the kernel has ended.
+  virtual std::vector<const CallRequest*> calls() const = 0;
+  /// What the device's loader gets (platform/device/kernel_start.hpp), once `addresses` are those of its memory,
+  /// `places` those of its communicators in the device's table, and `calls` what the device is to be asked for.
   struct Place {
     std::uint32_t position = 0, rank = 0, size = 1;
   };
   virtual std::vector<std::byte> packed(std::span<const std::uint64_t> addresses, std::span<const Place> places,
-                                        std::uint64_t timeout_us) const = 0;
+                                        std::span<const CallDescriptor> calls, std::uint64_t timeout_us) const = 0;
 };
 
 }  // namespace unisono

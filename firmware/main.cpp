@@ -3,6 +3,7 @@
 // A call that is like an earlier one, down to count and root, finds its plan and is under way within a few dozen
 // instructions; another one is admitted first (admission.cpp). A plan stays until another call needs its place.
 #include "collectives/generate.hpp"
+#include "core/reserved_tags.hpp"
 #include "firmware/machine/port.hpp"
 #include "firmware/plan.hpp"
 
@@ -82,7 +83,7 @@ UNISONO_INLINE Plan* start(std::uint32_t item) {
     }
     if ((context & kSpacePointToPoint) != 0) {
       tag = descriptor<kTag>();
-      if (tag > kMaxUserTag) [[unlikely]] {
+      if (!is_message_tag(tag)) [[unlikely]] {
         fail(ErrorCode::kInvalidArgument);
         return &none;
       }

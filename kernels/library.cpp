@@ -40,6 +40,7 @@ const unisono_kernel_entry& Library::find(std::string_view name) const {
 
 std::string words_of(const unisono_kernel_parameter& parameter) {
   if (parameter.kind == UNISONO_KERNEL_COMMUNICATOR) return "communicator";
+  if (parameter.kind == UNISONO_KERNEL_CALL) return "prepared call";
   std::string element = name_of(static_cast<Datatype>(parameter.datatype));
   if (parameter.kind == UNISONO_KERNEL_SCALAR) return element;
   return (parameter.writes != 0 ? "" : "const ") + element + "*";

@@ -1,4 +1,5 @@
 // The functions of unisono/kernels.h, and what kernels of a library ask for where they run in this process.
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -76,6 +77,7 @@ const unisono_kernel_services kServices{
     unisono_kernel_yield,
     unisono_kernel_tick,
     unisono_kernel_cycle,
+    unisono_request_start,
 };
 
 struct Loaded {
@@ -105,7 +107,7 @@ const Library& library() {
 
 bool suits(const unisono_kernel_parameter& parameter, const unisono_kernel_argument& argument) {
   if (parameter.kind != argument.kind) return false;
-  if (parameter.kind == UNISONO_KERNEL_COMMUNICATOR) return true;
+  if (parameter.kind == UNISONO_KERNEL_COMMUNICATOR || parameter.kind == UNISONO_KERNEL_CALL) return true;
   const bool bytes = parameter.kind == UNISONO_KERNEL_MEMORY &&
                      (parameter.datatype == UNISONO_BYTE || argument.datatype == UNISONO_BYTE);
   return bytes || parameter.datatype == argument.datatype;
@@ -137,6 +139,25 @@ NamedRun::Arguments arguments_of(const unisono_kernel_entry& kernel, const drive
       arguments.values.push_back({arguments.communicators.size(), 0});
       arguments.communicators.push_back(communicator);
       arguments.handles.push_back(one.communicator);
+    } else if (one.kind == UNISONO_KERNEL_CALL) {
+      const auto request = driver::request_of(static_cast<unisono_request*>(one.data));
+      if (!request->persistent()) {
+        refuse(
+            formatted("argument {} is a request that runs once; prepare the call (unisono_prepare; in Python "
+                      "start=False)",
+                      i));
+      }
+      if (request->communicator()->context.get() != &context) refuse(formatted("argument {} is of another context", i));
+      if (!request->idle()) refuse(formatted("the call of argument {} is in flight; wait for it first", i));
+      if (!request->call().before.empty()) {
+        refuse(formatted("the call of argument {} follows others; let the kernel follow them", i));
+      }
+      if (std::find(arguments.calls.begin(), arguments.calls.end(), request) != arguments.calls.end()) {
+        refuse(formatted("the call of argument {} is another argument, too; a call is in flight once", i));
+      }
+      arguments.values.push_back({arguments.calls.size(), 0});
+      arguments.calls.push_back(request);
+      arguments.call_handles.push_back(static_cast<unisono_request*>(one.data));
     } else {
       arguments.values.push_back({one.bits, 0});
     }

@@ -50,6 +50,8 @@ ErrorCode NamedRun::run(Rank& rank, Engine& engine, std::string& sentence) {
   run.communicators_count = static_cast<std::uint32_t>(arguments_.handles.size());
   run.sentence = text;
   run.sentence_bytes = sizeof text;
+  run.calls = arguments_.call_handles.data();
+  run.calls_count = static_cast<std::uint32_t>(arguments_.call_handles.size());
   const auto code = static_cast<ErrorCode>(kernel_.run(&run));
   sentence = text;
   return code;
@@ -108,8 +110,14 @@ std::vector<std::uint32_t> NamedRun::communicators() const {
   return numbers;
 }
 
+std::vector<const CallRequest*> NamedRun::calls() const {
+  std::vector<const CallRequest*> requests;
+  for (const auto& each : arguments_.calls) requests.push_back(&each->call().request);
+  return requests;
+}
+
 std::vector<std::byte> NamedRun::packed(std::span<const std::uint64_t> addresses, std::span<const Place> places,
-                                        std::uint64_t timeout_us) const {
+                                        std::span<const CallDescriptor> calls, std::uint64_t timeout_us) const {
   device::KernelStart start;
   start.name = kernel_.name;
   start.timeout_us = timeout_us;
@@ -119,6 +127,7 @@ std::vector<std::byte> NamedRun::packed(std::span<const std::uint64_t> addresses
     start.values.push_back({memory ? addresses[next++] : arguments_.values[i].bits, arguments_.values[i].bytes});
   }
   for (const Place& place : places) start.members.push_back({place.position, place.rank, place.size, 0});
+  start.calls.assign(calls.begin(), calls.end());
   return device::pack(start);
 }
 

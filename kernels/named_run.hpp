@@ -35,7 +35,9 @@ class NamedRun final : public KernelRun, public std::enable_shared_from_this<Nam
     std::vector<unisono_kernel_value> values;
     std::vector<Memory> memory;  ///< of the values that are memory, in their order
     std::vector<std::shared_ptr<driver::Communicator>> communicators;
-    std::vector<unisono_communicator*> handles;  ///< of these
+    std::vector<unisono_communicator*> handles;           ///< of these
+    std::vector<std::shared_ptr<driver::Request>> calls;  ///< that the host has prepared
+    std::vector<unisono_request*> call_handles;           ///< of these
   };
   NamedRun(const unisono_kernel_entry& kernel, Arguments arguments, unisono_context* context,
            std::shared_ptr<PortsInUse> ports);
@@ -58,8 +60,9 @@ class NamedRun final : public KernelRun, public std::enable_shared_from_this<Nam
   void leave() override;
   std::vector<Memory> memory() const override { return arguments_.memory; }
   std::vector<std::uint32_t> communicators() const override;
+  std::vector<const CallRequest*> calls() const override;
   std::vector<std::byte> packed(std::span<const std::uint64_t> addresses, std::span<const Place> places,
-                                std::uint64_t timeout_us) const override;
+                                std::span<const CallDescriptor> calls, std::uint64_t timeout_us) const override;
 
  private:
   enum class State : std::uint8_t { kMade, kBegun, kEnded, kLeft };

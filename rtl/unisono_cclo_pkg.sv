@@ -100,4 +100,10 @@ package unisono_cclo_pkg;
     FaultTransport = 4'd9          // the transport reported an error
   } fault_e;
 
+  // Whether a message between two ranks may have this tag: a user's, or one of those to stream ports and of sessions
+  // (core/reserved_tags.hpp).
+  function automatic logic is_message_tag(logic [31:0] tag);
+    return tag <= 32'h7fff_ffff || tag >= 32'hffff_0000;
+  endfunction
+
 endpackage

@@ -1,14 +1,15 @@
 """Streams of a simulated engine, in cycles of its clock: figures 8 and 9 of ACCL+, and EasyNet's collectives.
 
 `unisono run -n 2 --platform rtl --kernels LIBRARY engine.py` measures sends from stream to stream and from memory to
-memory, the latency of a word, and that of calls; with more ranks the six collectives from stream to stream. A JSON line
-for each figure. Kernels look at every element that comes (engine_kernels.cpp); one that is wrong ends the program with
-status 1. Run by tools/bench-streams.
+memory, the latency of a word, and that of calls; with more ranks the six collectives from stream to stream, as one call
+each and by sends and receives of the kernels. A JSON line for each figure. Kernels look at every element that comes
+(engine_kernels.cpp); one that is wrong ends the program with status 1. Run by tools/bench-streams.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 from typing import Any
@@ -151,21 +152,21 @@ class Bench:
     def collectives(self, sizes: list[int], segment: int) -> None:
         """From the begin, in the same cycle on all ranks, to the last word that any rank takes."""
         size = self.comm.size
-        for number, kind in enumerate(KINDS):
-            for count in sizes:
-                blocks = size - 1 if kind in ("scatter", "gather", "allgather") else 1
-                least = wire(count * blocks, segment) + HOP
-                length = round_of(2 * least + size * 400)
-                times, wrong = np.zeros(2 * TURNS, np.int64), np.zeros(1, np.int64)
-                for _ in range(TRIALS):
-                    self.context.kernel("collective")(number, count // WORD, length, times, wrong, self.comm).wait()
-                    every = self.all_times(times, wrong)
-                    begins, ends = every[:, -2], every[:, -1]
-                    if begins.max() == begins.min():
-                        break
-                else:
-                    raise SystemExit(f"bench-streams: ranks did not begin a {kind} in the same cycle, {TRIALS} times")
-                self.print(kind, count, int(ends.max() - begins.min()), least)
+        for (number, kind), linear, count in itertools.product(enumerate(KINDS), (False, True), sizes):
+            blocks = size - 1 if kind in ("scatter", "gather", "allgather") else 1
+            least = wire(count * blocks, segment) + HOP
+            length = round_of((size if linear else 2) * least + size * 400)
+            times, wrong = np.zeros(2 * TURNS, np.int64), np.zeros(1, np.int64)
+            for _ in range(TRIALS):
+                self.context.kernel("collective")(number, linear, count // WORD, length, times, wrong, self.comm).wait()
+                every = self.all_times(times, wrong)
+                begins, ends = every[:, -2], every[:, -1]
+                if begins.max() == begins.min():
+                    break
+            else:
+                raise SystemExit(f"bench-streams: ranks did not begin a {kind} in the same cycle, {TRIALS} times")
+            made = "linear: sends and receives of the kernels" if linear else "one call"
+            self.print(kind, count, int(ends.max() - begins.min()), least, made=made)
 
 
 def main() -> int:

@@ -121,9 +121,9 @@ int empty_call(std::uint64_t round, Times times, Comm comm, CommandStream& comma
 }
 const Export<empty_call> kEmptyCall{"empty_call"};
 
-/// Collectives from stream to stream (EasyNet): what one call of the engine streams on both sides, or several calls do,
-/// one behind the other. `words` are those of a rank's vector, or of its block. times: begin, last word; -1 for one
-/// that a rank has nothing to give or to take of.
+/// Collectives from stream to stream (EasyNet), as one call of the engine each; or `linear`, as sends and receives of
+/// the kernels: the root serves one rank after the other, and adds what it takes. `words` are those of a rank's vector,
+/// or of its block. times: begin, last word; -1 for one that a rank has nothing to give or to take of.
 enum class Kind : std::uint32_t { kBcast, kScatter, kGather, kReduce, kAllreduce, kAllgather };
 
 namespace {
@@ -157,20 +157,21 @@ void move(Data& data, std::uint64_t gives, std::uint64_t takes, Give&& give, Tak
 
 }  // namespace
 
-int collective(std::uint32_t kind, std::uint64_t words, std::uint64_t round, Times times, Wrong wrong, Comm comm,
-               CommandStream& commands, StatusStream& status, ToCclo<0> to_cclo, FromCclo<0> from_cclo) {
+int collective(std::uint32_t kind, bool linear, std::uint64_t words, std::uint64_t round, Times times, Wrong wrong,
+               Comm comm, CommandStream& commands, StatusStream& status, ToCclo<0> to_cclo, FromCclo<0> from_cclo) {
   Data data(to_cclo, from_cclo);
   const std::uint64_t count = words * kLanes;
+  const std::uint32_t size = comm.size, others = size - 1;
   const bool root = comm.rank == 0;
   const auto own = [&](std::uint64_t word, Word& out) {
-    out = word_of(comm.rank, word);
+    out = word_of(comm.rank, word % words);
     return true;
   };
   Word sum;
   const auto summed = [&](std::uint64_t word) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       std::uint32_t total = 0;
-      for (std::uint32_t rank = 0; rank < comm.size; ++rank) {
+      for (std::uint32_t rank = 0; rank < size; ++rank) {
         total += static_cast<std::uint32_t>(element(rank, word * kLanes + lane));
       }
       sum.set(lane, static_cast<std::int32_t>(total));
@@ -180,60 +181,95 @@ int collective(std::uint32_t kind, std::uint64_t words, std::uint64_t round, Tim
   const auto expect = [&](const Word& come, const Word& right) {
     if (come.data != right.data) ++wrong[0];
   };
+  const auto blocks_of_root = [&](std::uint64_t word, Word& out) {  // of a scatter: a block for each rank
+    out = word_of(0, word);
+    return true;
+  };
+  std::array<Word, kMostSums> sums;
   for (std::size_t turn = 0; turn < times.size(); turn += 2) {
     begin_round(round);
     times[turn] = now();
     Command command(commands, status, comm);
+    const auto send_to_all = [&] {
+      for (std::uint32_t to = 1; to < size; ++to) command.send(UNISONO_INT32, count, to);
+    };
+    const auto receive_from_all = [&] {
+      for (std::uint32_t from = 1; from < size; ++from) command.recv(UNISONO_INT32, count, from);
+    };
+    const auto add = [&](std::uint64_t word, const Word& come) {  // to what the root has of its own
+      Word& here = sums[word % words];
+      if (word < words) here = word_of(0, word);
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        here.set(lane, static_cast<std::int32_t>(here.get<std::uint32_t>(lane) + come.get<std::uint32_t>(lane)));
+      }
+      if (word >= (others - 1) * words) expect(here, summed(word % words));
+    };
     switch (static_cast<Kind>(kind)) {
       case Kind::kBcast:
-        command.bcast(UNISONO_INT32, count, 0);
-        move(data, root ? words : 0, root ? 0 : words, own,
+        if (!linear) command.bcast(UNISONO_INT32, count, 0);
+        if (linear && root) send_to_all();
+        if (linear && !root) command.recv(UNISONO_INT32, count, 0);
+        move(data, root ? words * (linear ? others : 1) : 0, root ? 0 : words, own,
              [&](std::uint64_t word, const Word& come) { expect(come, word_of(0, word)); });
         break;
-      case Kind::kScatter:  // the root sends to one after the other
-        for (std::uint32_t to = 1; root && to < comm.size; ++to) command.send(UNISONO_INT32, count, to);
-        if (!root) command.recv(UNISONO_INT32, count, 0);
-        move(data, root ? words * (comm.size - 1) : 0, root ? 0 : words, own,
-             [&](std::uint64_t word, const Word& come) { expect(come, word_of(0, (comm.rank - 1) * words + word)); });
-        break;
-      case Kind::kGather:  // and takes from one after the other
-        for (std::uint32_t from = 1; root && from < comm.size; ++from) command.recv(UNISONO_INT32, count, from);
-        if (!root) command.send(UNISONO_INT32, count, 0);
-        move(data, root ? 0 : words, root ? words * (comm.size - 1) : 0, own,
+      case Kind::kScatter:
+        if (!linear) command.scatter(UNISONO_INT32, count, 0);
+        if (linear && root) send_to_all();
+        if (linear && !root) command.recv(UNISONO_INT32, count, 0);
+        move(data, root ? words * (linear ? others : size) : 0, root && linear ? 0 : words, blocks_of_root,
              [&](std::uint64_t word, const Word& come) {
-               expect(come, word_of(static_cast<std::uint32_t>(1 + word / words), word % words));
+               expect(come, word_of(0, (comm.rank - (linear ? 1 : 0)) * words + word));
+             });
+        break;
+      case Kind::kGather:
+        if (!linear) command.gather(UNISONO_INT32, count, 0);
+        if (linear && root) receive_from_all();
+        if (linear && !root) command.send(UNISONO_INT32, count, 0);
+        move(data, root && linear ? 0 : words, root ? words * (linear ? others : size) : 0, own,
+             [&](std::uint64_t word, const Word& come) {
+               expect(come, word_of(static_cast<std::uint32_t>((linear ? 1 : 0) + word / words), word % words));
              });
         break;
       case Kind::kReduce:
-        command.reduce(UNISONO_INT32, count, UNISONO_SUM, 0);
-        move(data, words, root ? words : 0, own,
-             [&](std::uint64_t word, const Word& come) { expect(come, summed(word)); });
+        if (!linear) command.reduce(UNISONO_INT32, count, UNISONO_SUM, 0);
+        if (linear && root) receive_from_all();
+        if (linear && !root) command.send(UNISONO_INT32, count, 0);
+        move(data, root && linear ? 0 : words, root ? words * (linear ? others : 1) : 0, own,
+             [&](std::uint64_t word, const Word& come) { linear ? add(word, come) : expect(come, summed(word)); });
         break;
-      case Kind::kAllreduce: {  // the root gives what it takes of the reduction to a broadcast, word by word
-        command.reduce(UNISONO_INT32, count, UNISONO_SUM, 0);
-        command.bcast(UNISONO_INT32, count, 0);
-        std::uint64_t first = 0, next = 0;  // sums that stand at the root: those between
-        std::array<Word, kMostSums> sums;
+      case Kind::kAllreduce: {
+        if (!linear) command.allreduce(UNISONO_INT32, count, UNISONO_SUM);
+        if (linear && root) receive_from_all();
+        if (linear && root) send_to_all();
+        if (linear && !root) command.send(UNISONO_INT32, count, 0);
+        if (linear && !root) command.recv(UNISONO_INT32, count, 0);
+        const bool sums_up = linear && root;
+        std::uint64_t come_so_far = 0;
         move(
-            data, root ? 2 * words : words, words,
+            data, sums_up ? words * others : words, sums_up ? words * others : words,
             [&](std::uint64_t word, Word& out) {
-              if (word < words) return own(word, out);
-              if (first == next) return false;
-              out = sums[first++];
+              if (!sums_up) return own(word, out);
+              if (come_so_far <= (others - 1) * words + word % words) return false;  // a sum that lacks operands
+              out = sums[word % words];
               return true;
             },
             [&](std::uint64_t word, const Word& come) {
-              expect(come, summed(word));
-              if (root) sums[next++] = come;
+              sums_up ? add(word, come) : expect(come, summed(word));
+              come_so_far = word + 1;
             });
         break;
       }
-      case Kind::kAllgather:  // a broadcast by each
-        for (std::uint32_t from = 0; from < comm.size; ++from) command.bcast(UNISONO_INT32, count, from);
-        move(data, words, words * (comm.size - 1), own, [&](std::uint64_t word, const Word& come) {
-          const std::uint64_t from = word / words;
-          expect(come, word_of(static_cast<std::uint32_t>(from + (from >= comm.rank ? 1 : 0)), word % words));
-        });
+      case Kind::kAllgather:
+        if (!linear) command.allgather(UNISONO_INT32, count);
+        for (std::uint32_t step = 1; linear && step < size; ++step) {  // to the right, and from the left, step by step
+          command.send(UNISONO_INT32, count, (comm.rank + step) % size);
+          command.recv(UNISONO_INT32, count, (comm.rank + size - step) % size);
+        }
+        move(data, words * (linear ? others : 1), words * (linear ? others : size), own,
+             [&](std::uint64_t word, const Word& come) {
+               const auto block = static_cast<std::uint32_t>(word / words);
+               expect(come, word_of(linear ? (comm.rank + others - block) % size : block, word % words));
+             });
         break;
     }
     times[turn + 1] = now();

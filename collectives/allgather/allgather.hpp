@@ -33,7 +33,10 @@ void allgather_recursive_exchange_step(const Call& call, std::uint32_t s, Emit& 
 std::uint32_t allgather_two_level_steps(const Call& call);
 void allgather_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 7> kAllgather{{
+std::uint32_t allgather_chain_steps(const Call& call);
+void allgather_chain_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 8> kAllgather{{
     {.collective = Collective::kAllgather,
      .name = "ring",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL section IV.E",
@@ -105,6 +108,15 @@ inline constexpr std::array<Algorithm, 7> kAllgather{{
      .step = build::step_with_counts<allgather_two_level_step, allgatherv_two_level_step>,
      .scratch_bytes = build::scratch_with_counts<nullptr, allgatherv_two_level_scratch_bytes>,
      .grouped = true},
+    {.collective = Collective::kAllgather,
+     .name = "chain",
+     .source = "Pjesivac-Grbovic et al., Cluster Computing 2007 (pipelines)",
+     .restriction = "",
+     .cost = "(P-1) alpha + (P+1) n beta, n bytes a block",
+     .summary = "A pipelined broadcast of each block, in the order of the ranks; for streams of kernels.",
+     .ordered = true,
+     .steps = allgather_chain_steps,
+     .step = allgather_chain_step},
 }};
 
 }  // namespace unisono::collectives

@@ -52,7 +52,10 @@ std::uint32_t allreduce_recursive_multiplying_steps(const Call& call);
 void allreduce_recursive_multiplying_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t allreduce_recursive_multiplying_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 11> kAllreduce{{
+std::uint32_t allreduce_chain_steps(const Call& call);
+void allreduce_chain_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 12> kAllreduce{{
     {.collective = Collective::kAllreduce,
      .name = "recursive_doubling",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -170,6 +173,15 @@ inline constexpr std::array<Algorithm, 11> kAllreduce{{
      .step = allreduce_recursive_multiplying_step,
      .scratch_bytes = allreduce_recursive_multiplying_scratch_bytes,
      .default_radix = 4},
+    {.collective = Collective::kAllreduce,
+     .name = "chain",
+     .source = "Pjesivac-Grbovic et al., Cluster Computing 2007 (pipelines)",
+     .restriction = "",
+     .cost = "2 (P-1) alpha + (2 + 2 (P-2)/S) n beta + n gamma with S segments",
+     .summary = "Sums go down the line of ranks, the result comes back, in one pipeline; for streams of kernels.",
+     .ordered = true,
+     .steps = allreduce_chain_steps,
+     .step = allreduce_chain_step},
 }};
 
 }  // namespace unisono::collectives

@@ -2,7 +2,8 @@
 //
 // Source: folklore. Cost: (P-1) alpha + (P-1) n beta at the root, n bytes a block.
 //
-// The root's arrivals write different blocks and wait for nothing, so they are taken as they come.
+// The root's arrivals write different blocks and wait for nothing, so they are taken as they come. In
+// order, they go through dst once, as a stream must.
 #include "collectives/build.hpp"
 #include "collectives/gather/gather.hpp"
 #include "collectives/powers.hpp"
@@ -22,11 +23,10 @@ void gather_linear_step(const Call& call, std::uint32_t s, Emit& emit) {
   const std::uint64_t block = call.count * element_bytes(call);
   const std::uint32_t begin = s * static_cast<std::uint32_t>(kMovesPerStep);
   for (std::uint32_t i = begin; i < call.size && i < begin + kMovesPerStep; ++i) {
-    const std::uint32_t peer = plus(call.root, i, call.size);
-    if (i > 0) {
-      emit(Build(call).arrive(peer, 0).keep(dst(peer * block)).count(call.count));
+    if (i != call.root) {
+      emit(Build(call).arrive(i, 0).keep(dst(i * block)).count(call.count));
     } else if (!call.in_place) {
-      emit(Build(call).take(own).keep(dst(peer * block)).count(call.count));
+      emit(Build(call).take(own).keep(dst(i * block)).count(call.count));
     }
   }
 }

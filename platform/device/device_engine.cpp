@@ -12,6 +12,7 @@
 
 #include "core/facts.hpp"
 #include "core/footprint.hpp"
+#include "core/reserved_tags.hpp"
 #include "core/text.hpp"
 #include "engine/admit.hpp"
 #include "engine/call_queue.hpp"
@@ -214,9 +215,11 @@ class DeviceEngine::Impl {
     nanoseconds submitted{0};
     Clock::time_point began;  ///< on this machine
     std::shared_ptr<Image> src, dst, scratch, params;
-    std::vector<std::shared_ptr<Image>> images;  ///< of a kernel: of its memory, null where that is empty
-    std::int8_t src_port = -1, dst_port = -1;    ///< stream ports of the device in their place
-    std::optional<std::uint32_t> program_slot;   ///< the device's, while it works on the call
+    // Of a kernel: of all memory that it reaches; and the calls that the host has prepared for it.
+    std::vector<std::shared_ptr<Image>> images;
+    std::vector<std::unique_ptr<Work>> prepared;
+    std::int8_t src_port = -1, dst_port = -1;   ///< stream ports of the device in their place
+    std::optional<std::uint32_t> program_slot;  ///< the device's, while it works on the call
     CallResult result;
     std::vector<Listener> listeners;
 
@@ -597,15 +600,9 @@ class DeviceEngine::Impl {
     }
   }
 
-  Work& submit(const CallRequest& request) {
-    check_alive();
-    if (request.call.collective == Collective::kSend && request.dst_port >= 0) {
-      throw Error(ErrorCode::kUnsupported,
-                  formatted("stream_put on communicator {}: devices do not send to ports of their peers; send, and "
-                            "receive into the port there",
-                            request.communicator));
-    }
-    if (request.reserved_tag) {
+  /// Refuses what no device takes.
+  void check_request(const CallRequest& request) const {
+    if (request.reserved_tag && !is_message_tag(static_cast<std::uint32_t>(request.tag))) {
       throw Error(ErrorCode::kUnsupported,
                   formatted("create_group on communicator {}: its members would exchange messages with tags of the "
                             "library, which devices do not carry; use `split` or `subset`, which all ranks of the "
@@ -619,22 +616,10 @@ class DeviceEngine::Impl {
       check_stream(static_cast<std::uint32_t>(request.src_port), name_of(request.call.collective));
     if (request.dst_port >= 0)
       check_stream(static_cast<std::uint32_t>(request.dst_port), name_of(request.call.collective));
-    listen();
-    Group& on = group(request.communicator);
-    if (on.state.revoked) {
-      throw Error(ErrorCode::kRevoked, on.state.title() + " was revoked: " + on.state.reason);
-    }
-    for (const CallId id : request.wait_for) {
-      if (id == 0 || id > last_id) {
-        throw Error(ErrorCode::kInvalidArgument,
-                    formatted("it is to follow call {}, but no call of this endpoint has that number", id));
-      }
-    }
-    if (request.timeout.count() < 0) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  formatted("a timeout of {} us was given; 0 is the communicator's, else it is positive",
-                            request.timeout.count()));
-    }
+  }
+
+  /// A call that may go to the device. Throws Error.
+  std::unique_ptr<Work> admitted(const CallRequest& request, Group& on) {
     auto made = std::make_unique<Work>();
     made->call = std::make_unique<cclo::CallState>();
     made->call->communicator = &on.state;
@@ -651,13 +636,36 @@ class DeviceEngine::Impl {
       made->call->streams.reset();
     }
     check_size(*made);
-    made->id = ++last_id;
     made->automatic = request.algorithm == -1;
-    ++on.calls;
     made->hooks = request.hooks;
+    made->timeout = request.timeout.count() > 0 ? request.timeout : on.state.timeout;
+    return made;
+  }
+
+  Work& submit(const CallRequest& request) {
+    check_alive();
+    check_request(request);
+    listen();
+    Group& on = group(request.communicator);
+    if (on.state.revoked) {
+      throw Error(ErrorCode::kRevoked, on.state.title() + " was revoked: " + on.state.reason);
+    }
+    for (const CallId id : request.wait_for) {
+      if (id == 0 || id > last_id) {
+        throw Error(ErrorCode::kInvalidArgument,
+                    formatted("it is to follow call {}, but no call of this endpoint has that number", id));
+      }
+    }
+    if (request.timeout.count() < 0) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  formatted("a timeout of {} us was given; 0 is the communicator's, else it is positive",
+                            request.timeout.count()));
+    }
+    std::unique_ptr<Work> made = admitted(request, on);
+    made->id = ++last_id;
+    ++on.calls;
     made->call->kernel = request.kernel;
     made->wait_for.assign(request.wait_for.begin(), request.wait_for.end());
-    made->timeout = request.timeout.count() > 0 ? request.timeout : on.state.timeout;
     made->submitted = device->now();
     made->began = Clock::now();
     Work& work = *made;
@@ -817,6 +825,40 @@ class DeviceEngine::Impl {
     if (store_dst) store(dst_image->address, dst);
     if (params_image) store(params_image->address, params);
 
+    const auto at = [](const std::shared_ptr<Image>& image, const Binding& host) {
+      return image ? image->address + static_cast<std::uint64_t>(host.data - image->host.data) : 0;
+    };
+    CallDescriptor descriptor =
+        described(work, {at(src_image, src), at(dst_image, dst), at(scratch_image, scratch), at(params_image, params)});
+    const auto used = std::chrono::duration_cast<microseconds>(device->now() - work.submitted);
+    descriptor.deadline_us = deadline_of(work.timeout - used);
+    do {
+      if (++last_number == 0) last_number = 1;
+    } while (running.count(last_number) != 0);
+    descriptor.call_id = last_number;
+    descriptor.wait_for0 = waits[0];
+    descriptor.wait_for1 = waits[1];
+    ring(descriptor);
+
+    dequeue(work);
+    work.number = last_number;
+    work.state = Work::State::kRunning;
+    work.with_device = true;
+    work.src = std::move(src_image);
+    work.dst = std::move(dst_image);
+    work.scratch = std::move(scratch_image);
+    work.params = std::move(params_image);
+    ++work.group->on_device;
+    running.emplace(work.number, &work);
+  }
+
+  /// Where the regions of a call stand in the device's memory; 0: they have no bytes there.
+  struct Addresses {
+    std::uint64_t src = 0, dst = 0, scratch = 0, params = 0;
+  };
+
+  /// What the device is asked for; number, deadline and what it follows are left out.
+  CallDescriptor described(const Work& work, const Addresses& at) const {
     const Call& call = work.call->call;
     CallDescriptor descriptor;
     descriptor.collective = call.collective;
@@ -831,46 +873,27 @@ class DeviceEngine::Impl {
     descriptor.radix = call.radix;
     descriptor.root = call.root;
     descriptor.tag = work.point_to_point() ? work.call->tag : 0;
-    const auto used = std::chrono::duration_cast<microseconds>(device->now() - work.submitted);
-    descriptor.deadline_us = deadline_of(work.timeout - used);
     descriptor.count = call.count;
-    const auto bind = [](const std::shared_ptr<Image>& image, const Binding& host, std::uint64_t& address,
-                         std::uint64_t& bytes) {
-      if (!image) return;
-      address = image->address + static_cast<std::uint64_t>(host.data - image->host.data);
+    const auto bind = [](std::uint64_t from, const Binding& host, std::uint64_t& address, std::uint64_t& bytes) {
+      if (from == 0) return;
+      address = from;
       bytes = host.bytes;
     };
-    bind(src_image, src, descriptor.src_address, descriptor.src_bytes);
-    bind(dst_image, dst, descriptor.dst_address, descriptor.dst_bytes);
+    bind(at.src, work.region(Region::kSrc), descriptor.src_address, descriptor.src_bytes);
+    bind(at.dst, work.region(Region::kDst), descriptor.dst_address, descriptor.dst_bytes);
     const auto stream = [](std::int8_t port, bool& is_stream, std::uint64_t& address) {
       if (port < 0) return;
       is_stream = true;
       address = static_cast<std::uint8_t>(port);
     };
     stream(work.src_port, descriptor.src_stream, descriptor.src_address);
-    stream(work.dst_port, descriptor.dst_stream, descriptor.dst_address);
-    bind(scratch_image, scratch, descriptor.scratch_address, descriptor.scratch_bytes);
-    bind(params_image, params, descriptor.params_address, descriptor.params_bytes);
-    do {
-      if (++last_number == 0) last_number = 1;
-    } while (running.count(last_number) != 0);
-    descriptor.call_id = last_number;
-    descriptor.wait_for0 = waits[0];
-    descriptor.wait_for1 = waits[1];
+    // The port of a send is the peer's; its engine knows it by the tag.
+    if (call.collective != Collective::kSend) stream(work.dst_port, descriptor.dst_stream, descriptor.dst_address);
+    bind(at.scratch, work.region(Region::kScratch), descriptor.scratch_address, descriptor.scratch_bytes);
+    bind(at.params, work.region(Region::kParams), descriptor.params_address, descriptor.params_bytes);
     descriptor.program = work.program_slot.value_or(0);
     descriptor.window_offset = work.call->window_offset;
-    ring(descriptor);
-
-    dequeue(work);
-    work.number = last_number;
-    work.state = Work::State::kRunning;
-    work.with_device = true;
-    work.src = std::move(src_image);
-    work.dst = std::move(dst_image);
-    work.scratch = std::move(scratch_image);
-    work.params = std::move(params_image);
-    ++work.group->on_device;
-    running.emplace(work.number, &work);
+    return descriptor;
   }
 
   /// Lets the kernel of a call go: on the device, if that runs kernels, or in this process.
@@ -888,51 +911,137 @@ class DeviceEngine::Impl {
     kernels.emplace(work.number, &work);
     if (!device->kernels()) return;
     std::vector<std::uint64_t> addresses;
-    for (const auto& image : work.images) addresses.push_back(image ? image->address : 0);
+    for (const KernelRun::Memory& one : kernel.memory()) addresses.push_back(address_in(work.images, one));
     std::vector<KernelRun::Place> places;
     for (const std::uint32_t number : kernel.communicators()) {
       const Group& of = group(number);
       places.push_back({of.position, of.state.rank, of.state.size});
     }
     const auto used = std::chrono::duration_cast<microseconds>(device->now() - work.submitted);
-    device->start_kernel(work.number, kernel.packed(addresses, places, deadline_of(work.timeout - used)));
+    std::vector<CallDescriptor> calls;
+    for (const auto& one : work.prepared) {
+      const auto at = [](const std::shared_ptr<Image>& image) { return image ? image->address : 0; };
+      calls.push_back(
+          described(*one, {address_in(work.images, one->region(Region::kSrc)),
+                           address_in(work.images, one->region(Region::kDst)), at(one->scratch), at(one->params)}));
+      calls.back().deadline_us = deadline_of(one->timeout);
+    }
+    device->start_kernel(work.number, kernel.packed(addresses, places, calls, deadline_of(work.timeout - used)));
+  }
+
+  /// Where memory stands on the device that one of these images has.
+  template <class Memory>
+  static std::uint64_t address_in(const std::vector<std::shared_ptr<Image>>& images, const Memory& wanted) {
+    if (wanted.bytes == 0) return 0;
+    for (const auto& image : images) {
+      const Binding& host = image->host;
+      if (host.data <= wanted.data && wanted.data + wanted.bytes <= host.data + host.bytes) {
+        return image->address + static_cast<std::uint64_t>(wanted.data - host.data);
+      }
+    }
+    return 0;
+  }
+
+  /// Provides an image for each piece of memory; pieces that overlap have one together, so that they are one there,
+  /// too. False if there is no room.
+  bool place_all(std::vector<Binding> wanted, std::vector<std::shared_ptr<Image>>& images) {
+    wanted.erase(std::remove_if(wanted.begin(), wanted.end(), [](const Binding& one) { return one.bytes == 0; }),
+                 wanted.end());
+    std::sort(wanted.begin(), wanted.end(), [](const Binding& a, const Binding& b) { return a.data < b.data; });
+    std::vector<Binding> merged;
+    for (const Binding& one : wanted) {
+      if (merged.empty() || merged.back().data + merged.back().bytes <= one.data) {
+        merged.push_back(one);
+      } else {
+        const auto* const end = std::max(merged.back().data + merged.back().bytes, one.data + one.bytes);
+        merged.back().bytes = static_cast<std::uint64_t>(end - merged.back().data);
+      }
+    }
+    for (const Binding& one : merged) {
+      std::shared_ptr<Image> image;
+      if (!place(one, image)) return false;
+      images.push_back(std::move(image));
+    }
+    return true;
+  }
+
+  /// Checks the calls that the host has prepared for a kernel. Throws Error.
+  void admit_prepared(const KernelRun& kernel, std::vector<std::unique_ptr<Work>>& prepared) {
+    for (const CallRequest* const request : kernel.calls()) {
+      check_request(*request);
+      prepared.push_back(admitted(*request, group(request->communicator)));
+      if (!prepared.back()->hooks) continue;
+      throw Error(ErrorCode::kUnsupported,
+                  formatted("{}, which was prepared for kernel {}: the host has work to do before and after it, which "
+                            "no kernel can ask for; leave out compression, datatypes and operators of its own",
+                            name_of(request->call.collective), kernel.name()));
+    }
+  }
+
+  /// Provides scratch, params and programs of these calls. False if there is no room now.
+  bool place_prepared(std::vector<std::unique_ptr<Work>>& prepared) {
+    for (const auto& one : prepared) {
+      const Binding params = one->region(Region::kParams);
+      if (!place({nullptr, one->region(Region::kScratch).bytes}, one->scratch) || !place(params, one->params)) {
+        return false;
+      }
+      if (one->params) store(one->params->address, params);
+      if (one->call->call.collective != Collective::kProgram) continue;
+      std::shared_ptr<Image> rest;
+      const bool there = loaded_for(*one) != nullptr;
+      if (!there && !place({nullptr, kMoveBytes * rest_of(*one->call->program).size()}, rest)) return false;
+      one->program_slot = slot_of(*one, std::move(rest));
+      if (!one->program_slot) return false;
+    }
+    return true;
+  }
+
+  void release_programs(std::vector<std::unique_ptr<Work>>& prepared) {
+    for (const auto& one : prepared) {
+      if (one->program_slot) --loaded[*one->program_slot].users;
+      one->program_slot.reset();
+    }
   }
 
   /// Brings what the kernel reads to the device. False if there is no room for it now, or never.
   bool start_on_device(Work& work, const KernelRun& kernel) {
-    std::uint64_t bytes = 0;
-    std::vector<std::shared_ptr<Image>> images;
-    const std::vector<KernelRun::Memory> memory_of_kernel = kernel.memory();
-    for (const KernelRun::Memory& one : memory_of_kernel) {
-      bytes += one.bytes;
-      bool waits_for_host = false;
-      if (image_in_flight({one.data, one.bytes}, waits_for_host) || waits_for_host) return false;
-      std::shared_ptr<Image> image;
-      // The same memory twice is the same memory there.
-      for (std::size_t i = 0; i < images.size(); ++i) {
-        if (images[i] && memory_of_kernel[i].data == one.data && memory_of_kernel[i].bytes == one.bytes) {
-          image = images[i];
-        }
-      }
-      if (!place({one.data, one.bytes}, image)) {
-        if (!running.empty() || !kernels.empty()) return false;
-        fail(work, ErrorCode::kOutOfMemory,
-             formatted("its {} bytes find no room in the device: {} bytes are free, {} in one piece", bytes,
-                       memory.free_bytes(), memory.largest()));
-        return false;
-      }
-      images.push_back(std::move(image));
-    }
     for (const std::uint32_t number : kernel.communicators()) {
       if (groups.count(number) != 0) continue;
       fail(work, ErrorCode::kFreedCommunicator, formatted("communicator {} was freed", number));
       return false;
     }
-    push_windows();
-    for (std::size_t i = 0; i < images.size(); ++i) {
-      if (images[i]) store(images[i]->address, {memory_of_kernel[i].data, memory_of_kernel[i].bytes});
+    std::vector<std::unique_ptr<Work>> prepared;
+    try {
+      admit_prepared(kernel, prepared);
+    } catch (const Error& error) {
+      fail(work, error.code(), error.what());
+      return false;
     }
+    std::vector<Binding> wanted;
+    for (const KernelRun::Memory& one : kernel.memory()) wanted.push_back({one.data, one.bytes});
+    for (const auto& one : prepared) {
+      wanted.push_back(one->region(Region::kSrc));
+      wanted.push_back(one->region(Region::kDst));
+    }
+    std::uint64_t bytes = 0;
+    for (const Binding& one : wanted) {
+      bytes += one.bytes;
+      bool waits_for_host = false;
+      if (image_in_flight(one, waits_for_host) || waits_for_host) return false;
+    }
+    std::vector<std::shared_ptr<Image>> images;
+    if (!place_all(wanted, images) || !place_prepared(prepared)) {
+      release_programs(prepared);
+      if (!running.empty() || !kernels.empty()) return false;
+      fail(work, ErrorCode::kOutOfMemory,
+           formatted("its {} bytes find no room in the device: {} bytes are free, {} in one piece", bytes,
+                     memory.free_bytes(), memory.largest()));
+      return false;
+    }
+    push_windows();
+    for (const auto& image : images) store(image->address, image->host);
     work.images = std::move(images);
+    work.prepared = std::move(prepared);
     return true;
   }
 
@@ -969,10 +1078,15 @@ class DeviceEngine::Impl {
           continue;
         }
         for (const auto& [number, of] : groups) pull_window(*of);
-        const std::vector<KernelRun::Memory> memory_of_kernel = work.call->kernel->memory();
-        for (std::size_t i = 0; i < memory_of_kernel.size(); ++i) {
-          const KernelRun::Memory& one = memory_of_kernel[i];
-          if (one.writes && work.images[i]) device->load(work.images[i]->address, {one.data, one.bytes});
+        for (const KernelRun::Memory& one : work.call->kernel->memory()) {
+          if (one.writes && one.bytes != 0) device->load(address_in(work.images, one), {one.data, one.bytes});
+        }
+        for (const auto& one : work.prepared) {
+          const Binding dst = one->region(Region::kDst);
+          const bool root_of_bcast = one->call->call.collective == Collective::kBcast && reads_dst(one->call->call);
+          if (dst.bytes != 0 && !root_of_bcast) {
+            device->load(address_in(work.images, dst), {dst.data, dst.bytes});
+          }
         }
         end(work, ended.code, ended.code == ErrorCode::kOk ? std::string() : told(work, ended.sentence));
       }
@@ -1049,7 +1163,7 @@ class DeviceEngine::Impl {
       *there = {program, work.call->signature, 0, 0, std::move(rest_image)};
       return take(*there);
     }
-    if (running.empty()) lost("it has no place for a program, and no call under way");
+    if (running.empty() && kernels.empty()) lost("it has no place for a program, and no call under way");
     return std::nullopt;
   }
 
@@ -1206,6 +1320,8 @@ class DeviceEngine::Impl {
     work.scratch.reset();
     work.params.reset();
     work.images.clear();
+    release_programs(work.prepared);
+    work.prepared.clear();
     if (work.forgotten) works.erase(work.id);
   }
 

@@ -15,6 +15,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "core/facts.hpp"
+#include "core/reserved_tags.hpp"
 #include "core/text.hpp"
 #include "engine/engine.hpp"
 #include "platform/device/device_engine.hpp"
@@ -384,7 +385,7 @@ class FunctionalDevice::Impl {
     }
     if (call.window_offset > kMaxWindowOffset) reject(ErrorCode::kInvalidArgument);
     const bool pair = call.collective == Collective::kSend || call.collective == Collective::kRecv;
-    if (pair && call.tag > kMaxUserTag) reject(ErrorCode::kInvalidArgument);
+    if (pair && !is_message_tag(call.tag)) reject(ErrorCode::kInvalidArgument);
     if (call.collective == Collective::kProgram && (call.program >= programs.size() || !programs[call.program])) {
       reject(ErrorCode::kInvalidArgument);
     }
@@ -424,6 +425,7 @@ class FunctionalDevice::Impl {
     request.call.count = call.count;
     request.algorithm = call.algorithm == 0 ? -1 : static_cast<int>(call.algorithm) - 1;
     request.tag = call.tag;
+    request.reserved_tag = call.tag > kMaxUserTag;
     request.window_offset = call.window_offset;
     if (call.collective == Collective::kProgram) request.program = program_of(call);
     if (call.src_stream) {

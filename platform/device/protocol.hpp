@@ -10,7 +10,7 @@
 namespace unisono::device {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x554e4344;  // "DCNU" in memory
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 enum class RequestKind : std::uint32_t {
   kHello = 0,   ///< reply: bytes of payload are a Greeting

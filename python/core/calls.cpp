@@ -111,6 +111,7 @@ struct InFlight {
   Memory src;
   Memory dst;
   std::vector<Memory> arguments{};  ///< of a kernel
+  std::vector<nb::object> calls{};  ///< that were prepared for it
 };
 
 /// The function of an operator, which returns None, or why it has failed; called from inside the engine, on a thread
@@ -826,7 +827,7 @@ class Context {
     if (!abandoned().empty()) release_completed();
     std::vector<unisono_kernel_parameter> parameters = kernel_parameters(name);
     std::vector<unisono_kernel_argument> arguments;
-    InFlight made{nullptr, Memory(), Memory(), {}};
+    InFlight made{nullptr, Memory(), Memory(), {}, {}};
     made.arguments.reserve(given.size());
     for (const auto& [kind, datatype, value] : given) {
       unisono_kernel_argument one{};
@@ -839,6 +840,9 @@ class Context {
         one.bytes = made.arguments.back().bytes();
       } else if (kind == UNISONO_KERNEL_COMMUNICATOR) {
         one.communicator = nb::cast<const Communicator&>(value).handle();
+      } else if (kind == UNISONO_KERNEL_CALL) {
+        made.calls.push_back(value);
+        one.data = nb::cast<const Request&>(value).handle();
       } else {
         const auto bytes = nb::cast<nb::bytes>(value);
         std::memcpy(&one.bits, bytes.c_str(), std::min<std::size_t>(bytes.size(), sizeof one.bits));

@@ -18,7 +18,7 @@ from .request import Request
 if TYPE_CHECKING:
     from ._core import Context as CoreContext
 
-SCALAR, MEMORY, COMMUNICATOR = 1, 2, 3  # UNISONO_KERNEL_...
+SCALAR, MEMORY, COMMUNICATOR, CALL = 1, 2, 3, 4  # UNISONO_KERNEL_...
 
 
 def load_kernels(path: str) -> None:
@@ -30,7 +30,8 @@ class Kernel:
     """A kernel of the library; `Context.kernel` makes it. Called with its arguments, it runs on this rank.
 
     Numbers are converted to what the kernel takes, where that changes no value. Arrays must have the kernel's elements,
-    and be contiguous: the kernel reads and writes them until its request has ended.
+    and be contiguous: the kernel reads and writes them until its request has ended. A prepared call is a request that
+    was made with `start=False`; the kernel starts it, as often as it wants.
     """
 
     __slots__ = ("_living", "_parameters", "name")
@@ -71,6 +72,8 @@ def _words(parameter: tuple[int, int, bool]) -> str:
     kind, datatype, writes = parameter
     if kind == COMMUNICATOR:
         return "communicator"
+    if kind == CALL:
+        return "prepared call"
     element = "byte" if datatype == Datatype.BYTE else dtype_for(Datatype(datatype)).name
     return element if kind == SCALAR else f"{'' if writes else 'const '}{element}*"
 
@@ -84,6 +87,12 @@ def _argument(title: str, position: int, parameter: tuple[int, int, bool], value
         if not isinstance(core, _core.Communicator):
             raise InvalidArgumentError(f"{title}: {name} is a {type(value).__name__}; {needed}")
         return kind, 0, core
+    if kind == CALL:
+        if not isinstance(value, Request):
+            raise InvalidArgumentError(
+                f"{title}: {name} is a {type(value).__name__}; {needed}: a request of an `_async` form with start=False"
+            )
+        return kind, 0, value._core
     dtype = dtype_for(Datatype(datatype))
     if kind == SCALAR:
         return kind, datatype, _scalar(title, name, value, dtype, needed)

@@ -252,7 +252,7 @@ module unisono_call_queue #(
     head_bad = checked_q[0][63:45] != '0
             || (collective_q == CollectiveNop && algorithm_q != NopPlain && checked_q[1][63:32] >= KernelPorts)
             || ((collective_q == CollectiveSend || collective_q == CollectiveRecv)
-                && checked_q[2][31:0] > MaxUserTag);
+                && !unisono_cclo_pkg::is_message_tag(checked_q[2][31:0]));
     port_bad = (src_stream_q && checked_q[0] >= 64'(StreamPorts)) || (dst_stream_q && checked_q[2] >= 64'(StreamPorts));
     rest_bad = (collective_q == CollectiveProgram
                 && (checked_q[1][63:32] >= Programs || !program_loaded_i[checked_q[1][32+:ProgramWidth]]))

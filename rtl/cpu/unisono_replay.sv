@@ -319,7 +319,8 @@ module unisono_replay
   // a stream is bound to its port later, as one in memory to its address (unisono_move_streams).
   logic decides, hit, keeps;
   assign decides = state_q == StLook && look_q == LookDecide;
-  assign hit = match_q && fits_q && (context_there_q.space != SpacePointToPoint || tag_q <= MaxUserTag);
+  assign hit = match_q && fits_q
+      && (context_there_q.space != SpacePointToPoint || unisono_cclo_pkg::is_message_tag(tag_q));
   assign keeps = !taken_q && !is_program;
 
   // ------------------------------------------------------------------------------- what is under way

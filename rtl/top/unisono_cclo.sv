@@ -179,6 +179,8 @@ module unisono_cclo
   localparam int unsigned RoomWidth = $clog2(Window + 1);
   localparam int unsigned PlaceWidth = CommunicatorWidth + 3;
   localparam int unsigned LoadWidth = $clog2(CpuMemoryBytes / 4);
+  // Who gives calls besides the host: kernels, and behind them what receives messages to stream ports.
+  localparam int unsigned Callers = StreamPorts > 0 ? KernelPorts + 1 : KernelPorts;
 
   function automatic capability_t capability_of();
     capability_t word;
@@ -240,8 +242,58 @@ module unisono_cclo
   localparam error_code_e ProgramUnread = ErrorCodeInternal;
   assign fault[1] = '{slot: fetch_fail_slot, generation: generation[fetch_fail_slot], code: ProgramUnread[7:0]};
 
+  logic [Callers-1:0] caller_valid, caller_ready, caller_last, caller_answer, caller_answer_ready;
+  logic [Callers-1:0][DataBytes*8-1:0] caller_data;
+  logic [Callers-1:0][DataBytes-1:0] caller_keep;
+  unisono_call_pkg::call_response_t [Callers-1:0] caller_answer_data;
+  logic [Callers-1:0] caller_start, caller_start_ready, caller_done;
+  logic [Callers-1:0][63:0] caller_start_data;
+  logic [Callers-1:0][15:0] caller_done_code;
+  logic heard_valid, begins_valid;
+  received_t heard;
+  communicator_t begins_communicator;
+
+  assign caller_valid[KernelPorts-1:0] = call_valid_i;
+  assign caller_last[KernelPorts-1:0] = call_last_i;
+  assign caller_data[KernelPorts-1:0] = call_data_i;
+  assign caller_keep[KernelPorts-1:0] = call_keep_i;
+  assign caller_answer_ready[KernelPorts-1:0] = answer_ready_i;
+  assign caller_start_ready[KernelPorts-1:0] = kernel_start_ready_i;
+  assign caller_done[KernelPorts-1:0] = kernel_done_valid_i;
+  assign caller_done_code[KernelPorts-1:0] = kernel_done_code_i;
+  assign call_ready_o = caller_ready[KernelPorts-1:0];
+  assign answer_valid_o = caller_answer[KernelPorts-1:0];
+  assign answer_data_o = caller_answer_data[KernelPorts-1:0];
+  assign kernel_start_valid_o = caller_start[KernelPorts-1:0];
+  assign kernel_start_data_o = caller_start_data[KernelPorts-1:0];
+
+  if (StreamPorts > 0) begin : gen_port_receiver
+    unisono_port_receiver #(
+      .StreamPorts(StreamPorts), .DataBytes(DataBytes), .Depth(unisono_dmp_pkg::Buffers + 32)
+    ) u_port_receiver (
+      .clk_i, .rst_ni(engine_rst_n),
+      .heard_valid_i(heard_valid), .heard_i(heard),
+      .begins_valid_i(begins_valid), .begins_communicator_i(begins_communicator),
+      .call_valid_o(caller_valid[KernelPorts]), .call_ready_i(caller_ready[KernelPorts]),
+      .call_data_o(caller_data[KernelPorts]), .call_last_o(caller_last[KernelPorts]),
+      .answer_valid_i(caller_answer[KernelPorts]), .answer_i(caller_answer_data[KernelPorts])
+    );
+    assign caller_keep[KernelPorts] = '1;
+    assign caller_answer_ready[KernelPorts] = 1'b1;
+    // It is no kernel: a call that starts one of this number ends at once.
+    localparam error_code_e NoKernel = ErrorCodeInvalidArgument;
+    logic asked_q;
+    always_ff @(posedge clk_i) begin
+      if (!engine_rst_n) asked_q <= 1'b0;
+      else asked_q <= caller_start[KernelPorts] && !asked_q;
+    end
+    assign caller_start_ready[KernelPorts] = !asked_q;
+    assign caller_done[KernelPorts] = asked_q;
+    assign caller_done_code[KernelPorts] = NoKernel;
+  end
+
   unisono_call_front #(
-    .KernelPorts(KernelPorts),
+    .KernelPorts(Callers),
     .DataBytes(DataBytes),
     .ClockMHz(ClockMHz),
     .Programs(LoadedPrograms),
@@ -260,10 +312,12 @@ module unisono_cclo
     .s_axi_araddr, .s_axi_arprot, .s_axi_arvalid, .s_axi_arready,
     .s_axi_rdata, .s_axi_rresp, .s_axi_rvalid, .s_axi_rready,
     .interrupt_o,
-    .call_valid_i, .call_ready_o, .call_data_i, .call_keep_i, .call_last_i,
-    .answer_valid_o, .answer_ready_i, .answer_data_o,
-    .kernel_start_valid_o, .kernel_start_ready_i, .kernel_start_data_o,
-    .kernel_done_valid_i, .kernel_done_code_i,
+    .call_valid_i(caller_valid), .call_ready_o(caller_ready), .call_data_i(caller_data), .call_keep_i(caller_keep),
+    .call_last_i(caller_last),
+    .answer_valid_o(caller_answer), .answer_ready_i(caller_answer_ready), .answer_data_o(caller_answer_data),
+    .kernel_start_valid_o(caller_start), .kernel_start_ready_i(caller_start_ready),
+    .kernel_start_data_o(caller_start_data),
+    .kernel_done_valid_i(caller_done), .kernel_done_code_i(caller_done_code),
     .work_valid_o(work_valid), .work_ready_i(work_ready), .work_kind_o(work_kind), .work_slot_o(work_slot),
     .item_done_valid_i(step_valid), .item_done_slot_i(step_slot),
     .ended_valid_i(ended_valid), .ended_slot_i(move_slot),
@@ -483,6 +537,8 @@ module unisono_cclo
     .reg_data_i(reg_data), .reg_valid_o(reg_answer), .reg_data_o(reg_read),
     .window_address_i(window_address), .window_bytes_i(window_bytes),
     .rx_fault_valid_o(), .rx_fault_code_o(),
+    .heard_valid_o(heard_valid), .heard_o(heard),
+    .begins_valid_o(begins_valid), .begins_communicator_o(begins_communicator),
     .fetch_command_valid_i(fetch_command_valid), .fetch_command_ready_o(fetch_command_ready),
     .fetch_command_address_i(fetch_address), .fetch_command_bytes_i(fetch_bytes),
     .fetch_valid_o(fetch_valid), .fetch_ready_i(fetch_ready), .fetch_data_o(fetch_data), .fetch_last_o(fetch_last),

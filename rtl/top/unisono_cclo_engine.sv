@@ -72,6 +72,11 @@ module unisono_cclo_engine
   // What Rx refused.
   output logic        rx_fault_valid_o,
   output fault_e      rx_fault_code_o,
+  // A header is handed over in this cycle; and a communicator begins anew.
+  output logic          heard_valid_o,
+  output received_t     heard_o,
+  output logic          begins_valid_o,
+  output communicator_t begins_communicator_o,
 
   // Streams of kernels: to the engine, and to kernels. Which regions of the active calls are streams; such a region's
   // address is the port.
@@ -705,6 +710,10 @@ module unisono_cclo_engine
 
   logic receives;
   assign receives = received_valid && received_ready;
+  assign heard_valid_o = receives;
+  assign heard_o = received;
+  assign begins_valid_o = credits_init;
+  assign begins_communicator_o = reg_communicator;
 
   always_comb begin
     events_o = core_events;

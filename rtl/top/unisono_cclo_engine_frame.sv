@@ -185,7 +185,12 @@ module unisono_cclo_engine_frame
     .clear_valid_i, .clear_slot_i, .clear_failed_i, .clear_done_o, .free_buffers_o, .context_valid_i, .context_slot_i,
     .context_i, .context_local_i, .binding_slot_o, .binding_region_o, .binding_i, .fail_valid_o, .fail_slot_o,
     .fail_code_o, .window_address_i, .window_bytes_i, .reg_valid_i, .reg_ready_o, .reg_write_i, .reg_word_i,
-    .reg_data_i, .reg_valid_o, .reg_data_o, .rx_fault_valid_o, .rx_fault_code_o, .stream_in_valid_i,
+    .reg_data_i, .reg_valid_o, .reg_data_o, .rx_fault_valid_o, .rx_fault_code_o,
+    // Nothing here receives for ports.
+    // verilator lint_off PINCONNECTEMPTY
+    .heard_valid_o(), .heard_o(), .begins_valid_o(), .begins_communicator_o(),
+    // verilator lint_on PINCONNECTEMPTY
+    .stream_in_valid_i,
     .stream_in_ready_o, .stream_in_data_i, .stream_in_keep_i, .stream_in_last_i, .stream_out_valid_o,
     .stream_out_ready_i, .stream_out_data_o, .stream_out_keep_o, .stream_out_last_o, .stream_out_cut_o, .src_stream_i,
     .dst_stream_i, .fetch_command_valid_i, .fetch_command_ready_o, .fetch_command_address_i, .fetch_command_bytes_i,

@@ -7,6 +7,7 @@
 #include "collectives/tuning.hpp"
 #include "core/facts.hpp"
 #include "core/generated/spec.hpp"
+#include "core/reserved_tags.hpp"
 #include "core/text.hpp"
 #include "sim/kernels/current.hpp"
 
@@ -60,29 +61,54 @@ struct KernelCalls {
     return guarded(run, [&] {
       FibreKernels& owner = *run.owner;
       const device::KernelStart::Member& member = member_of(communicator);
-      CallDescriptor descriptor = described(run, member, *given);
+      const CallDescriptor descriptor = described(run, member, *given);
       while (!owner.calls_.empty()) run.suspend(Wait::kCall);
       auto& made = owner.requests_.emplace_back();
-      do {
-        if (++owner.last_id_ == 0) owner.last_id_ = 1;
-      } while (std::any_of(owner.requests_.begin(), owner.requests_.end(),
-                           [&](const auto& other) { return other.id == owner.last_id_; }));
-      made.id = owner.last_id_;
       made.run = &run;
       made.name = name_of(descriptor.collective);
       made.scratch = descriptor.scratch_address;
-      descriptor.call_id = made.id;
-      const auto words = encode(descriptor);
-      for (unsigned beat = 0; beat < 2; ++beat) {
-        KernelWord word;
-        word.valid = true;
-        word.last = beat == 1;
-        word.keep = ~std::uint64_t{0};
-        std::memcpy(word.data.data(), &words[std::size_t{8} * beat], sizeof word.data);
-        owner.calls_.push_back(word);
-      }
+      give(owner, made, descriptor);
       *request = reinterpret_cast<unisono_request*>(&made);
     });
+  }
+
+  /// A call that the host has prepared.
+  static unisono_result request_start(unisono_request* request) {
+    Run& run = *CurrentRun::get();
+    return guarded(run, [&] {
+      FibreKernels::Request& prepared = of(request);
+      if (!prepared.prepared) {
+        throw Error(ErrorCode::kInvalidArgument, prepared.name + ": the call runs once; a prepared one starts again");
+      }
+      if (!prepared.answered) {
+        throw Error(ErrorCode::kInvalidArgument,
+                    prepared.name + ": the prepared call is in flight; wait for it before it is started again");
+      }
+      FibreKernels& owner = *run.owner;
+      while (!owner.calls_.empty()) run.suspend(Wait::kCall);
+      prepared.answered = false;
+      prepared.code = 0;
+      give(owner, prepared, *prepared.prepared);
+    });
+  }
+
+  /// Puts a call on the node's call stream, under a number that no other one has.
+  static void give(FibreKernels& owner, FibreKernels::Request& request, CallDescriptor descriptor) {
+    do {
+      if (++owner.last_id_ == 0) owner.last_id_ = 1;
+    } while (std::any_of(owner.requests_.begin(), owner.requests_.end(),
+                         [&](const auto& other) { return other.id == owner.last_id_; }));
+    request.id = owner.last_id_;
+    descriptor.call_id = request.id;
+    const auto words = encode(descriptor);
+    for (unsigned beat = 0; beat < 2; ++beat) {
+      KernelWord word;
+      word.valid = true;
+      word.last = beat == 1;
+      word.keep = ~std::uint64_t{0};
+      std::memcpy(word.data.data(), &words[std::size_t{8} * beat], sizeof word.data);
+      owner.calls_.push_back(word);
+    }
   }
 
   static CallDescriptor described(const Run& run, const device::KernelStart::Member& member,
@@ -97,21 +123,21 @@ struct KernelCalls {
     const CollectiveFacts facts = facts_of(collective);
     if (facts.vectors || collective == Collective::kProgram || collective == Collective::kNop ||
         given.graph != nullptr) {
-      refuse(ErrorCode::kUnsupported, "kernels beside a simulated engine do not give it; hosts do");
+      refuse(ErrorCode::kUnsupported,
+             "beside a simulated engine the host prepares such a call, and gives it to the kernel (kernel::Prepared)");
     }
     const bool from_stream = (given.streams & UNISONO_SRC_STREAM) != 0;
     const bool to_stream = (given.streams & UNISONO_DST_STREAM) != 0;
-    if (collective == Collective::kSend && to_stream) {
-      refuse(ErrorCode::kUnsupported,
-             "simulated engines do not send to ports of their peers; send, and receive into the port there");
-    }
     if (from_stream && given.src_port >= kKernelStreams) {
       refuse(ErrorCode::kInvalidArgument,
              formatted("stream port {}; the engine has ports 0 to {}", given.src_port, kKernelStreams - 1));
     }
+    // Of a send, the port is the peer's.
+    const bool to_peer = collective == Collective::kSend && to_stream;
     if (to_stream && given.dst_port >= kKernelStreams) {
-      refuse(ErrorCode::kInvalidArgument,
-             formatted("stream port {}; the engine has ports 0 to {}", given.dst_port, kKernelStreams - 1));
+      refuse(ErrorCode::kInvalidArgument, formatted("stream port {}{}; the engine{} has ports 0 to {}", given.dst_port,
+                                                    to_peer ? formatted(" of rank {}", given.root) : "",
+                                                    to_peer ? " there" : "", kKernelStreams - 1));
     }
     if (given.count < 0) refuse(ErrorCode::kInvalidCount, formatted("{} elements", given.count));
     if ((facts.rooted || facts.point_to_point) && (given.root < 0 || given.root >= member.size)) {
@@ -146,17 +172,26 @@ struct KernelCalls {
     descriptor.radix = call.radix;
     descriptor.communicator = member.position;
     descriptor.root = call.root;
-    descriptor.tag = facts.point_to_point ? static_cast<std::uint32_t>(given.tag) : 0;
+    const bool session = (given.streams & UNISONO_SESSION) != 0;
+    if (session && (given.tag < 0 || given.tag >= kSessions)) {
+      refuse(ErrorCode::kInvalidArgument, formatted("session {}; there are 0 to {}", given.tag, kSessions - 1));
+    }
+    descriptor.tag = !facts.point_to_point ? 0
+                     : to_peer             ? stream_tag(given.dst_port)
+                     : session             ? session_tag(static_cast<std::uint32_t>(given.tag))
+                                           : static_cast<std::uint32_t>(given.tag);
     descriptor.count = call.count;
     descriptor.window_offset = given.window_offset;
     const double seconds = given.timeout_seconds;
     descriptor.deadline_us = static_cast<std::uint32_t>(
         std::clamp(seconds > 0 ? std::ceil(seconds * 1e6) : double(run.timeout_us), 1.0, 4e9));
     descriptor.src_stream = from_stream;
-    descriptor.dst_stream = to_stream;
+    descriptor.dst_stream = to_stream && !to_peer;
     const FibreKernels& owner = *run.owner;
     descriptor.src_address = from_stream ? given.src_port : owner.address_of(given.src, given.src_bytes, "src");
-    descriptor.dst_address = to_stream ? given.dst_port : owner.address_of(given.dst, given.dst_bytes, "dst");
+    descriptor.dst_address = to_peer     ? 0
+                             : to_stream ? given.dst_port
+                                         : owner.address_of(given.dst, given.dst_bytes, "dst");
     descriptor.src_bytes = from_stream || descriptor.src_address == 0 ? 0 : given.src_bytes;
     descriptor.dst_bytes = to_stream || descriptor.dst_address == 0 ? 0 : given.dst_bytes;
     if (given.wait_for_count > 2) refuse(ErrorCode::kUnsupported, "it waits for more than two calls");
@@ -208,7 +243,7 @@ struct KernelCalls {
   }
 
   static void request_free(unisono_request* request) {
-    if (request == nullptr) return;
+    if (request == nullptr || of(request).prepared) return;  // what the host has prepared is its own
     of(request).forgotten = true;
     CurrentRun::get()->owner->requests_.remove_if(
         [](const FibreKernels::Request& one) { return one.answered && one.forgotten; });
@@ -311,6 +346,7 @@ const unisono_kernel_services& kernel_services() {
       KernelCalls::yield,
       KernelCalls::tick,
       KernelCalls::cycle,
+      KernelCalls::request_start,
   };
   return services;
 }

@@ -73,6 +73,15 @@ void FibreKernels::begin(const unisono_kernel_entry& kernel, std::uint32_t numbe
   for (device::KernelStart::Member& member : run->members) {
     run->handles.push_back(reinterpret_cast<unisono_communicator*>(&member));
   }
+  std::list<Request> prepared;
+  for (const CallDescriptor& call : start.calls) {
+    Request& made = prepared.emplace_back();
+    made.name = name_of(call.collective);
+    made.run = run.get();
+    made.answered = true;
+    made.prepared = call;
+    run->calls.push_back(reinterpret_cast<unisono_request*>(&made));
+  }
   for (std::size_t i = 0; i < start.values.size(); ++i) {
     unisono_kernel_value value{start.values[i].bits, start.values[i].bytes};
     if (kernel.parameters[i].kind == UNISONO_KERNEL_MEMORY && value.bytes != 0) {
@@ -95,8 +104,11 @@ void FibreKernels::begin(const unisono_kernel_entry& kernel, std::uint32_t numbe
     given.communicators_count = static_cast<std::uint32_t>(raw->handles.size());
     given.sentence = raw->sentence;
     given.sentence_bytes = sizeof raw->sentence;
+    given.calls = raw->calls.data();
+    given.calls_count = static_cast<std::uint32_t>(raw->calls.size());
     raw->code = raw->kernel->run(&given);
   });
+  requests_.splice(requests_.end(), prepared);
   runs_.push_back(std::move(run));
 }
 

@@ -13,6 +13,7 @@
 #include <deque>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -78,7 +79,8 @@ class FibreKernels final : public Kernel {
     bool answered = false;
     bool forgotten = false;  ///< nobody asks for it any more
     std::uint16_t code = 0;
-    std::uint64_t scratch = 0;  ///< its address, 0: none
+    std::uint64_t scratch = 0;               ///< its address, 0: none
+    std::optional<CallDescriptor> prepared;  ///< by the host, to be started by its run
   };
 
   void check_ports(const unisono_kernel_entry& kernel) const;

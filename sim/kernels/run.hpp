@@ -23,6 +23,7 @@ struct FibreKernels::Run {
   std::vector<unisono_kernel_value> values;
   std::vector<device::KernelStart::Member> members;
   std::vector<unisono_communicator*> handles;  ///< of these
+  std::vector<unisono_request*> calls;         ///< that the host has prepared
   std::unique_ptr<kernels::Fibre> fibre;
   Wait wait = Wait::kNothing;
   std::uint64_t until = 0;    ///< kTicks, kPoll: cycle

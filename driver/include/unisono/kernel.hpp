@@ -70,6 +70,11 @@ struct DataStream {
   std::uint32_t port = 0;
 };
 
+/// A call that the host has prepared and given to the kernel, which starts it, as often as it wants, one at a time.
+struct Prepared {
+  unisono_request* request = nullptr;
+};
+
 /// The streams of a kernel: what hardware connects to its ports. The context must outlive it.
 class Engine {
  public:
@@ -167,13 +172,18 @@ class Command {
   void start(const unisono_call& call) {
     unisono_request* request = nullptr;
     detail::check(unisono_start(communicator_, &call, &request));
-    requests_.push_back(request);
+    requests_.push_back({request, true});
+  }
+  /// A call of the host's: with counts by rank, to neighbours, or of a program. It names its communicator itself.
+  void start(const Prepared& call) {
+    detail::check(unisono_request_start(call.request));
+    requests_.push_back({call.request, false});
   }
 
   /// Waits until all commands have ended; the error code of the first that failed, 0 if none did. `error` says why.
   unisono_result finalize() noexcept {
     unisono_result first = 0;
-    for (unisono_request* const request : std::exchange(requests_, {})) {
+    for (const auto& [request, own] : std::exchange(requests_, {})) {
       unisono_result result = 0;
       if (unisono_kernel_running() != 0) {
         for (int complete = 0; complete == 0 && result == 0;) {
@@ -187,7 +197,7 @@ class Command {
         first = result;
         error_ = unisono_last_error();
       }
-      unisono_request_free(request);
+      if (own) unisono_request_free(request);
     }
     return first;
   }
@@ -228,7 +238,12 @@ class Command {
   unisono_communicator* communicator_;
   std::uint32_t source_;
   std::uint32_t destination_;
-  std::vector<unisono_request*> requests_;
+  /// Of a command, and whether it is this object's own.
+  struct Given {
+    unisono_request* request = nullptr;
+    bool own = true;
+  };
+  std::vector<Given> requests_;
   std::string error_;
 };
 
@@ -264,6 +279,7 @@ class Data {
     return word;
   }
   void pull(void* elements, std::uint64_t bytes) {
+    if (bytes == 0) return;
     std::uint64_t done = 0;
     detail::check(unisono_stream_read(from_.context, from_.port, elements, bytes, UNISONO_WHOLE, &done));
   }
@@ -283,5 +299,7 @@ using Command = unisono::kernel::Command;
 using Data = unisono::kernel::Data;
 using Word = unisono::kernel::Word;
 }  // namespace cclo_hls
+
+#include "unisono/kernel_session.hpp"  // Session: raw sends and receives between two kernels
 
 #endif

@@ -9,7 +9,8 @@
 //
 // `unisono kernel build` makes a library of such kernels; `ctx.kernel("axpy")(2.0, x, y, comm)` runs one. The host
 // gives numbers (any type of number that has a datatype, and bool), memory (`T*`, or std::span<T>, which knows its
-// length; const: it is read only) and communicators (Comm). The rest is bound: CommandStream& and StatusStream&,
+// length; const: it is read only), communicators (Comm) and calls that it has prepared (Prepared: a request of
+// unisono_prepare, in Python of `start=False`). The rest is bound: CommandStream& and StatusStream&,
 // ToCclo<port> and FromCclo<port>. A kernel returns nothing, or an int: 0, or the code of an error with which it has
 // failed, such as that of Command::finalize. One that throws has failed, too, with that error; hardware cannot.
 #ifndef UNISONO_KERNEL_EXPORT_HPP
@@ -63,8 +64,8 @@ struct Run {
 template <class T>
 struct Argument {
   static_assert(std::is_arithmetic_v<T>,
-                "a kernel's arguments are numbers, T*, std::span<T>, kernel::Comm, CommandStream&, StatusStream&, "
-                "ToCclo<port> and FromCclo<port>");
+                "a kernel's arguments are numbers, T*, std::span<T>, kernel::Comm, kernel::Prepared, CommandStream&, "
+                "StatusStream&, ToCclo<port> and FromCclo<port>");
   static constexpr unisono_kernel_parameter kParameter{UNISONO_KERNEL_SCALAR, unisono::detail::datatype_of<T>(), 0, 0};
   static T of(Run& run) {
     T value;
@@ -108,6 +109,12 @@ struct Argument<Comm> {
     unisono::detail::check(unisono_communicator_size(handle, &comm.size));
     return comm;
   }
+};
+
+template <>
+struct Argument<Prepared> {
+  static constexpr unisono_kernel_parameter kParameter{UNISONO_KERNEL_CALL, 0, 0, 0};
+  static Prepared of(Run& run) { return {run.given.calls[run.given.values[run.next++].bits]}; }
 };
 
 template <>

@@ -40,9 +40,15 @@ typedef struct unisono_kernel_services {
   void (*yield)(int polls);
   void (*tick)(uint64_t cycles); /* simulated time passes; elsewhere other kernels go on */
   uint64_t (*cycle)(void);
+  unisono_result (*request_start)(unisono_request* request); /* of a run's calls, or one that was prepared */
 } unisono_kernel_services;
 
-enum { UNISONO_KERNEL_SCALAR = 1, UNISONO_KERNEL_MEMORY = 2, UNISONO_KERNEL_COMMUNICATOR = 3 };
+enum {
+  UNISONO_KERNEL_SCALAR = 1,
+  UNISONO_KERNEL_MEMORY = 2,
+  UNISONO_KERNEL_COMMUNICATOR = 3,
+  UNISONO_KERNEL_CALL = 4 /* that the host has prepared */
+};
 
 /* An argument that the host gives. */
 typedef struct unisono_kernel_parameter {
@@ -52,7 +58,8 @@ typedef struct unisono_kernel_parameter {
   uint32_t reserved;
 } unisono_kernel_parameter;
 
-/* Its value: the scalar's bytes, from the first one on; an address and bytes; or the place of a communicator. */
+/* Its value: the scalar's bytes, from the first one on; an address and bytes; or the place of a communicator, or
+ * of a call. */
 typedef struct unisono_kernel_value {
   uint64_t bits;
   uint64_t bytes;
@@ -68,6 +75,9 @@ typedef struct unisono_kernel_run {
   uint32_t communicators_count;
   uint32_t sentence_bytes; /* room for what it has failed with, its end included */
   char* sentence;
+  unisono_request* const* calls; /* that the host has prepared */
+  uint32_t calls_count;
+  uint32_t reserved;
 } unisono_kernel_run;
 
 typedef struct unisono_kernel_entry {

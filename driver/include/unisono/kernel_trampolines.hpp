@@ -29,6 +29,9 @@ unisono_result unisono_wait(unisono_request* request) {
 unisono_result unisono_test(unisono_request* request, int* complete) {
   return unisono::kernel::detail_of_exports::services->test(request, complete);
 }
+unisono_result unisono_request_start(unisono_request* request) {
+  return unisono::kernel::detail_of_exports::services->request_start(request);
+}
 void unisono_request_free(unisono_request* request) {
   unisono::kernel::detail_of_exports::services->request_free(request);
 }

@@ -23,7 +23,8 @@ typedef struct unisono_kernel_argument {
   uint32_t kind;    /* UNISONO_KERNEL_... */
   int32_t datatype; /* of the scalar, or of the elements; UNISONO_BYTE: not known */
   uint64_t bits;    /* scalar: its bytes, from the first one on */
-  void* data;       /* memory: of the host; on a device the kernel gets a copy, which comes back if it writes */
+  void* data;       /* memory: of the host; on a device the kernel gets a copy, which comes back if it writes.
+                       call: the unisono_request* of unisono_prepare, not in flight when the kernel is started */
   uint64_t bytes;
   unisono_communicator* communicator;
 } unisono_kernel_argument;

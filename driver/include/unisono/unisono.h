@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 13
+#define UNISONO_ABI_MINOR 14
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -110,7 +110,7 @@ enum {
 };
 
 /* What of a call are stream ports; see "streams" in unisono_call. */
-enum { UNISONO_SRC_STREAM = 1, UNISONO_DST_STREAM = 2 };
+enum { UNISONO_SRC_STREAM = 1, UNISONO_DST_STREAM = 2, UNISONO_SESSION = 4 };
 
 /* In place of peer (`root`) and tag of a receive or a probe: whichever. Neither is a rank less one by mistake. */
 enum { UNISONO_ANY_SOURCE = -1000, UNISONO_ANY_TAG = -2000 };
@@ -172,8 +172,9 @@ typedef struct {
  * rank, src_port or dst_port, 0 to 15: the call takes its elements as a kernel gives them (unisono_stream_write), and
  * hands out its results as they come (unisono_stream_read). Each rank says so for itself. A send with
  * UNISONO_DST_STREAM goes to port dst_port of its peer, which calls no receive. Calls use a port one after the other,
- * in the order in which they were started. The deadline of such a call counts from the last element. docs/streams.md
- * has the rules. */
+ * in the order in which they were started. The deadline of such a call counts from the last element. With
+ * UNISONO_SESSION beside one of them, a send or recv is of a session between kernels, and `tag` is its number, 0 to
+ * 255; kernels use <unisono/kernel.hpp> for it. docs/streams.md has the rules. */
 typedef struct {
   size_t struct_size;
   unisono_collective collective;
@@ -202,7 +203,7 @@ typedef struct {
   const unisono_datatype* recv_datatypes;
   unisono_datatype wire_datatype; /* 0: the datatype's own; see below */
   uint64_t element_bytes;         /* with UNISONO_BYTE: bytes of an element of the user's own; 0: one. See below */
-  int streams;                    /* UNISONO_SRC_STREAM, UNISONO_DST_STREAM; see above */
+  int streams;                    /* UNISONO_SRC_STREAM, UNISONO_DST_STREAM, UNISONO_SESSION; see above */
   uint32_t src_port;
   uint32_t dst_port;
 } unisono_call;

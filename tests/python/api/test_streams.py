@@ -247,8 +247,8 @@ def explained(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_explain_says_what_is_copied() -> None:
     done = explained("allreduce", "--ranks", "4", "--bytes", "64K", "--format", "json")
     streams = json.loads(done.stdout)["streams"]
-    assert streams["algorithm"] == "reduce_bcast"
-    assert streams["algorithms"]["reduce_bcast"] == {"src": True, "dst": True}
+    assert streams["algorithm"] == "chain"
+    assert streams["algorithms"]["chain"] == {"src": True, "dst": True}
     assert streams["algorithms"]["ring"] == {"src": False, "dst": False}
     lines = [line.rstrip() for line in explained("allreduce", "--ranks", "4", "--bytes", "64K").stdout.splitlines()]
     page = (ROOT / "docs" / "streams.md").read_text().splitlines()

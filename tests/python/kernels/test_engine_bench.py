@@ -59,7 +59,9 @@ def test_sends_are_verified_and_fill_the_link(tmp_path: Path) -> None:
 def test_collectives_are_verified(tmp_path: Path) -> None:
     status, lines, said = measure(tmp_path, 3, "192")
     assert status == 0, said
-    assert [line["op"] for line in lines] == ["bcast", "scatter", "gather", "reduce", "allreduce", "allgather"]
+    six = ["bcast", "scatter", "gather", "reduce", "allreduce", "allgather"]
+    assert [line["op"] for line in lines] == [op for op in six for _ in range(2)]
+    assert [line["made"] for line in lines[:2]] == ["one call", "linear: sends and receives of the kernels"]
     assert all(line["verified"] and line["limit_ratio"] >= 1 for line in lines)
 
 

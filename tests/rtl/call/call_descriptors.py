@@ -28,6 +28,8 @@ SLOTS: int = spec.MAX_ACTIVE_CALLS
 OUTSTANDING: int = spec.MAX_OUTSTANDING_CALLS
 
 NOP_PLAIN, NOP_RUN, NOP_AWAIT, NOP_START = range(4)
+LIBRARY_TAGS = 0xFFFF0000
+"""From here on tags are those of messages to stream ports, and of sessions."""
 
 #: Bit position and width of each field of a descriptor.
 FIELDS: dict[str, tuple[int, int]] = {
@@ -95,7 +97,8 @@ def expected_code(value: int, kernel_ports: int, programs: int, loaded: int, str
         (get["reserved0"] != 0, code.INVALID_ARGUMENT),
         (nop and get["algorithm"] != NOP_PLAIN and get["root"] >= kernel_ports, code.INVALID_ARGUMENT),
         (
-            get["collective"] in (spec.Collective.SEND, spec.Collective.RECV) and get["tag"] > spec.MAX_USER_TAG,
+            get["collective"] in (spec.Collective.SEND, spec.Collective.RECV)
+            and spec.MAX_USER_TAG < get["tag"] < LIBRARY_TAGS,
             code.INVALID_ARGUMENT,
         ),
         (get["count"] > spec.MAX_COUNT, code.INVALID_COUNT),
@@ -205,7 +208,7 @@ def bad_descriptor(rng: random.Random, call_id: int, **fixed: int) -> int:
         return put("dst_address", rng.randint(16, 1 << 50))
     if kind == "tag":
         value = put("collective", int(rng.choice((spec.Collective.SEND, spec.Collective.RECV))))
-        return put("tag", 1 << 31 | rng.getrandbits(31))
+        return put("tag", rng.randrange(1 << 31, LIBRARY_TAGS))
     value = put("collective", int(spec.Collective.NOP))
     if kind == "nop":
         return put("algorithm", rng.randint(4, 255))

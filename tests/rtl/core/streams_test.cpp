@@ -179,11 +179,13 @@ std::string name(const Algorithm& algorithm) {
 // are those of docs/rtl/kernel_streams.md.
 TEST(Streams, AsSrcAndDstOfCalls) {
   const std::map<std::string, std::string> known = {{"allgather/bruck", "s"},
+                                                    {"allgather/chain", "sdb"},
                                                     {"allgather/flat", "s"},
                                                     {"allgather/recursive_doubling", "s"},
                                                     {"allgather/recursive_exchange", ""},
                                                     {"allgather/ring", "s"},
                                                     {"allgather/two_level", "s"},
+                                                    {"allreduce/chain", "sdb"},
                                                     {"allreduce/flat", "d"},
                                                     {"allreduce/knomial", "s"},
                                                     {"allreduce/multi_leader", "s"},
@@ -210,7 +212,7 @@ TEST(Streams, AsSrcAndDstOfCalls) {
                                                     {"exscan/two_level", "s"},
                                                     {"gather/binomial", "s"},
                                                     {"gather/knomial", "s"},
-                                                    {"gather/linear", "s"},
+                                                    {"gather/linear", "sdb"},
                                                     {"gather/two_level", "s"},
                                                     {"reduce/binomial", "s"},
                                                     {"reduce/chain", "sdb"},
@@ -226,7 +228,7 @@ TEST(Streams, AsSrcAndDstOfCalls) {
                                                     {"scan/two_level", "sdb"},
                                                     {"scatter/binomial", "d"},
                                                     {"scatter/knomial", "d"},
-                                                    {"scatter/linear", "d"},
+                                                    {"scatter/linear", "sdb"},
                                                     {"scatter/two_level", "d"}};
   std::map<std::string, std::string> found;
   for (const Algorithm& algorithm : algorithms()) {
