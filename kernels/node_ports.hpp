@@ -58,6 +58,11 @@ class NodePorts {
   ~NodePorts();
 
   SmiNode& node() { return *node_; }
+  /// Whether collectives are to go over channels also where ports have units (UNISONO_SMI_COLLECTIVES=channels).
+  static bool by_channels();
+  /// The protocol of channels between two ranks, but in strict mode (UNISONO_SMI_PROTOCOL).
+  enum class Protocol : std::uint8_t { kByDegree, kEager, kCredits };
+  static Protocol protocol();
   std::uint64_t now() const { return node_->now(); }
   std::uint64_t clock_khz() const { return node_->clock_khz(); }
   /// One cycle; see SmiNode::cycle.

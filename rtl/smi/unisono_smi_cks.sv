@@ -159,6 +159,7 @@ module unisono_smi_cks #(
         .head_route_o(head_route[i]),
         .head_last_o (head_last[i]),
         .pop_i       (pop[i]),
+        .keep_i      (1'b0),
         .out_data_o  (data[i])
       );
     end else begin : gen_end
@@ -193,6 +194,7 @@ module unisono_smi_cks #(
         .head_route_o(route),
         .head_last_o (last),
         .pop_i       (pop[i][0]),
+        .keep_i      (1'b0),
         .out_data_o  (data[i])
       );
 

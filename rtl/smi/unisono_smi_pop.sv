@@ -6,6 +6,9 @@
 // many as fit, if that is 0) from byte 0, out_count_o of them; words do not reach over the end of a
 // packet. The channel closes when the packet with OpLast has been given.
 //
+// Whole, strict without credits: a packet that is not full may come again with the same elements and
+// more (unisono_smi_push); those that were given are not given again.
+//
 // Counts that differ: behind the message a complaint names both. Elements beyond the expected ones
 // are left out; if there are fewer, the channel closes all the same. A packet of another rank than
 // the peer's is left out, and complained of.
@@ -19,8 +22,8 @@
 // names both, for a cycle. If the sender had credits it has closed and sent nothing, so this end
 // closes, too; otherwise the message goes on.
 //
-// Latency: 1 cycle. Throughput: a word per cycle, also from packet to packet. in_ready_o depends on
-// out_ready_i within the cycle.
+// Latency: 1 cycle, 2 where a packet has come again. Throughput: a word per cycle, also from packet to
+// packet. in_ready_o depends on out_ready_i within the cycle.
 
 module unisono_smi_pop #(
   parameter int unsigned PacketBytes = 32,
@@ -82,6 +85,10 @@ module unisono_smi_pop #(
   logic [PayloadBytes*8-1:0] payload_q;
   logic [CountBits-1:0]      part_q;
   logic                      last_q;
+  // Whole: elements of the packet that came before, in one that was not full; and those in front of
+  // payload_q, which leave it before anything is given.
+  logic [CountBits-1:0]      before_q, skip_q, full, fresh_count;
+  logic                      whole;
 
   lanes_t      fits, lanes, lanes_q, count;
   logic        give, fresh, closing, part_done, breaks;
@@ -112,7 +119,11 @@ module unisono_smi_pop #(
   assign foreign = fresh && header.src != channel_q.peer;
   assign take    = fresh && !foreign;
   // Elements of the packet that the receiver expects.
-  assign wanted  = 32'(header.count) < left_q ? 32'(header.count) : left_q;
+  assign wanted  = 32'(fresh_count) < left_q ? 32'(fresh_count) : left_q;
+
+  assign whole       = channel_q.strict && !channel_q.credits;
+  assign full        = CountBits'(PayloadBytes >> channel_q.size);
+  assign fresh_count = whole ? header.count - before_q : header.count;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -145,18 +156,28 @@ module unisono_smi_pop #(
       got_q     <= '0;
     end else if (take) begin
       left_q    <= left_q - wanted;
-      got_q     <= got_q + 32'(header.count);
+      got_q     <= got_q + 32'(fresh_count);
     end
     if (take) begin
       payload_q <= in_data_i[PayloadBytes*8-1:0];
-    end else if (give) begin
-      payload_q <= payload_q >> (16'(count) << (4'd3 + 4'(channel_q.size)));
+    end else if (give || skip_q != '0) begin
+      payload_q <= payload_q >> ((skip_q != '0 ? 16'(skip_q) : 16'(count))
+                                 << (4'd3 + 4'(channel_q.size)));
+    end
+    if (!active_q) begin
+      before_q <= '0;
+      skip_q   <= '0;
+    end else if (take) begin
+      before_q <= !whole || header.count >= full ? '0 : header.count;
+      skip_q   <= whole ? before_q : '0;
+    end else begin
+      skip_q   <= '0;
     end
   end
   assign open_ready_o = !active_q;
 
   localparam int unsigned Shown = PayloadBytes < WordBytes ? PayloadBytes : WordBytes;
-  assign out_valid_o = active_q && part_q != '0;
+  assign out_valid_o = active_q && part_q != '0 && skip_q == '0;
   assign out_count_o = count;
   assign out_data_o  = (WordBytes * 8)'(payload_q[Shown*8-1:0]);
   assign out_last_o  = left_q == '0 && CountBits'(count) == part_q;
@@ -255,11 +276,11 @@ module unisono_smi_pop #(
   logic        strict;
   header_t     tell;
 
-  assign strict = channel_q.strict;
+  assign strict = channel_q.strict && channel_q.credits;
   assign freed  = fresh ? 32'd1 : '0;
   assign popped = give ? 32'(count) : '0;
   // Elements that are left out count as popped.
-  assign excess = take ? 32'(header.count) - wanted : '0;
+  assign excess = take ? 32'(fresh_count) - wanted : '0;
 
   // With window 0 each element is asked for by hand, and its pop gives nothing.
   logic by_hand;

@@ -9,8 +9,9 @@
 // Protocols. Eager: packets leave as the network takes them. With credits: the receiver has told of
 // places for packets before they leave. Strict, with credits: besides, in_ready_o is low while
 // `window` elements are under way that have not been popped; with window 0 an element is taken when
-// the receiver asks for one. Whole, strict without credits: every packet but the last is full;
-// in_flush_i and pauses do not count. This is what unisono_smi_reduce needs.
+// the receiver asks for one. Whole, strict without credits, is what unisono_smi_reduce needs: packet i
+// begins with the same element at every end, whoever flushes. A packet that leaves before it is full
+// keeps its elements here; one with the same elements and more follows it, until a full one has left.
 //
 // Control packets (OpSynch, control_t), from the receiver: elements that were popped since the last
 // one, packets likewise; and in the first of a message what it was opened with. Each is taken at
@@ -91,6 +92,8 @@ module unisono_smi_push #(
   fill_t                  fill_q;
   logic                   flush_q;
   logic [IdleBits-1:0]    idle_q;
+  // Whole: bytes of the packet that have left in one before it was full.
+  fill_t                  shown_q;
 
   opening_t mine;
   assign mine = opening_of(channel_q);
@@ -131,17 +134,18 @@ module unisono_smi_push #(
   assign ends      = left_q == '0 && fill_q <= full;
   assign permitted = !channel_q.credits || (begun_q && places_q != '0);
 
-  logic stalled, in_parts;
+  logic stalled, in_parts, shows, news;
   assign in_parts = !(channel_q.strict && !channel_q.credits);
   assign emit = active_q && !speak_q && out_free && permitted
                 && (fill_q >= full || ends
-                    || (fill_q != '0 && in_parts
-                        && (flush_q || stalled || 32'(idle_q) == IdleFlush)));
+                    || (news && (flush_q || stalled || 32'(idle_q) == IdleFlush)));
+  assign news  = in_parts ? fill_q != '0 : fill_q != shown_q;
+  assign shows = !in_parts && fill_q < full && !ends;
 
   always_comb begin
     rest      = fill_q;
     rest_held = held_q;
-    if (emit) begin
+    if (emit && !shows) begin
       rest      = fill_q - part;
       // What is behind a whole packet; a packet that is not full leaves nothing.
       rest_held = fill_q <= full ? '0 : eights_q ? held_q >> (8 * Rounded) : held_q >> (8 * PayloadBytes);
@@ -179,6 +183,7 @@ module unisono_smi_push #(
     if (!rst_ni) begin
       active_q <= 1'b0;
       fill_q   <= '0;
+      shown_q  <= '0;
       flush_q  <= 1'b0;
       idle_q   <= '0;
       left_q   <= '0;
@@ -186,6 +191,7 @@ module unisono_smi_push #(
       active_q <= open_valid_i && open_ready_o;
       left_q   <= open_i.count;
       fill_q   <= '0;
+      shown_q  <= '0;
       flush_q  <= 1'b0;
       idle_q   <= '0;
     end else begin
@@ -194,9 +200,12 @@ module unisono_smi_push #(
       end
       left_q <= take ? left_q - taken : left_q;
       fill_q <= take ? rest + fill_t'(taken << channel_q.size) : rest;
-      if (take && in_flush_i && in_parts) begin
+      if (emit) begin
+        shown_q <= shows ? fill_q : '0;
+      end
+      if (take && in_flush_i) begin
         flush_q <= rest != '0 || taken != '0;
-      end else if (emit && rest == '0) begin
+      end else if ((emit && (rest == '0 || shows)) || (!in_parts && fill_q == shown_q)) begin
         flush_q <= 1'b0;
       end
       if (take || emit || fill_q == '0) begin

@@ -37,8 +37,9 @@ module unisono_smi_queue #(
   output logic [Channels-1:0]                head_valid_o,
   output logic [Channels-1:0][RouteBits-1:0] head_route_o,
   output logic [Channels-1:0]                head_last_o,
-  // At most one bit, of a channel that has a head.
+  // At most one bit, of a channel that has a head. With keep_i the head is read, and stays.
   input  logic [Channels-1:0]                pop_i,
+  input  logic                               keep_i,
   // Holds until the next pop.
   output logic [Width-1:0]                   out_data_o
 );
@@ -54,8 +55,10 @@ module unisono_smi_queue #(
   localparam int unsigned CountBits   = $clog2(Depth + 1);
 
   logic [Channels-1:0][PointerBits-1:0] wr_q, rd_q;
-  logic [Channels-1:0]                  push;
+  logic [Channels-1:0]                  push, leave;
   logic                                 last;
+
+  assign leave = keep_i ? '0 : pop_i;
 
   assign last = Words == 1 || in_last_i;
 
@@ -69,15 +72,15 @@ module unisono_smi_queue #(
 
     always_comb begin
       count_d = count_q;
-      if (push[c] && !pop_i[c]) begin
+      if (push[c] && !leave[c]) begin
         count_d = count_q + CountBits'(1);
-      end else if (!push[c] && pop_i[c]) begin
+      end else if (!push[c] && leave[c]) begin
         count_d = count_q - CountBits'(1);
       end
     end
 
     assign whole = push[c] && last;
-    assign gone  = pop_i[c] && head_last_o[c];
+    assign gone  = leave[c] && head_last_o[c];
     always_comb begin
       packets_d = packets_q;
       if (whole && !gone) begin
@@ -103,7 +106,7 @@ module unisono_smi_queue #(
         if (push[c]) begin
           wr_q[c] <= wr_q[c] + PointerBits'(1);
         end
-        if (pop_i[c]) begin
+        if (leave[c]) begin
           rd_q[c] <= rd_q[c] + PointerBits'(1);
         end
       end

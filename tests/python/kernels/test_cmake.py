@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from kernels_support import HERE, unisono
-from unisono.cli.cables import CablesError, find_node
+from unisono.cli import node_model
 from unisono.kernels import parsing
 
 pytestmark = pytest.mark.skipif(not parsing.available(), reason="libclang is not installed")
@@ -20,8 +20,8 @@ ROOT = HERE.parents[2]
 
 def has_node() -> bool:
     try:
-        find_node(16)
-    except CablesError:
+        node_model.ready_made(16)
+    except node_model.NodeError:
         return False
     return True
 
