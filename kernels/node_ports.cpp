@@ -140,13 +140,14 @@ void NodePorts::waits(const Task& task) {
 void NodePorts::settle(std::uint32_t port) {
   SendPort& from = send_[port];
   const PushEnd& to = node_->push[port];
+  const UnitEnd& unit = node_->unit[port];
   if (from.open) {
     if (!to.valid && to.count != 0) {
       from.accepted += to.count;
       node_->push[port].count = 0;
       if (from.link != nullptr) from.link->notify();
     }
-    if (!to.opening && !to.active && !(node_->unit[port].opening && node_->unit[port].pushes)) {
+    if (!to.opening && !to.active && !from.pending && !(unit.opening && unit.pushes)) {
       from.open = false;
       node_->push[port].valid = false;
       from.queue.clear();
@@ -163,7 +164,7 @@ void NodePorts::settle(std::uint32_t port) {
     into.link->notify();
   }
   if (end.complaint) into.link->notify();
-  if (into.open && !end.opening && !end.active && !(node_->unit[port].opening && node_->unit[port].pops)) {
+  if (into.open && !end.opening && !end.active && !into.pending && !(unit.opening && unit.pops)) {
     into.open = false;
     into.link->notify();
   }

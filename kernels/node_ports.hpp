@@ -37,6 +37,7 @@ struct SendPort {
   bool flush = false;               ///< what is in the queue leaves without waiting for more
   std::uint64_t flush_at = kNever;  ///< cycle in which that begins
   bool open = false;                ///< the channel was offered to the node, and is not closed
+  bool pending = false;             ///< it is about to be offered to the port's unit
   std::uint32_t element = 1;        ///< bytes
   std::uint64_t last = kNever;      ///< cycle of the last push
 };
@@ -45,6 +46,7 @@ struct SendPort {
 struct ReceivePort {
   ReceiveLink* link = nullptr;
   bool open = false;
+  bool pending = false;
   std::vector<std::byte> held;  ///< of a word, what kernels have not taken yet
   std::uint64_t last = kNever;  ///< cycle of the last pop
 };

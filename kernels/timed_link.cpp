@@ -134,7 +134,10 @@ void SendLink::open_unit(const Use& use, const UnitOpen& unit) {
   shipped_ = 0;
   check_timed(use);
   prepare_timed(use, 3);
+  SendPort& port = group_.owner().node_ports()->send(port_);
+  port.pending = true;
   offer_unit(unit, true);
+  port.pending = false;
   exchange_cards(use, true);
 }
 
@@ -263,7 +266,9 @@ void ReceiveLink::open_unit(const Use& use, const UnitOpen& unit) {
   from.complaint.reset();
   offered_ = true;
   strictly_ = false;
+  port.pending = true;
   offer_unit(unit, false);
+  port.pending = false;
   exchange_cards(use, false);
 }
 

@@ -144,13 +144,14 @@ int main(int, char** argv) {
     const int count = other && what == "count" ? 12 : 10;
     const int root = other && what == "root" ? 1 : 0;
     int value = comm->rank, result = 0;
-    if (what == "bcast") {
-      SMI_BChannel channel = SMI_Open_bcast_channel(10, other ? SMI_FLOAT : SMI_INT, 0, 0, comm);
+    if (what == "bcast" || what == "root") {
+      const bool differs = other && what == "bcast";
+      SMI_BChannel channel = SMI_Open_bcast_channel(10, differs ? SMI_FLOAT : SMI_INT, 0, root, comm);
       for (int i = 0; i < 10; ++i) SMI_Bcast(&channel, &value);
       return;
     }
     if (what == "late" && other) return;
-    SMI_RChannel channel = SMI_Open_reduce_channel(count, SMI_INT, other && what == "op" ? SMI_MAX : SMI_ADD, 1, root,
+    SMI_RChannel channel = SMI_Open_reduce_channel(count, SMI_INT, other && what == "op" ? SMI_MAX : SMI_ADD, 1, 0,
                                                    comm);
     for (int i = 0; i < count; ++i) SMI_Reduce(&channel, &value, &result);
   });
@@ -171,7 +172,7 @@ int main(int, char** argv) {
         ("count", r"differ: rank 2 (sends|receives) 12 elements|differ: rank \d sends 1\d elements, rank \d receives"),
         ("op", "reduces by max|by max"),
         ("bcast", "sends int32, rank 2 receives fp32"),
-        ("root", "differ"),
+        ("root", "rank 1 has root 0, rank 2 root 1"),
         ("late", "nothing has gone on for 3 s.*waits to (pop|push) element"),
     ],
 )
