@@ -187,19 +187,19 @@ def test_ends_that_differ_are_named(folder: Path, made: Path, what: str, told: s
 
 
 @needs_tools
-def test_other_packets_another_r_and_protocols(folder: Path, channels: Path) -> None:
+def test_other_packets_another_r_and_protocols(folder: Path, made: Path, channels: Path) -> None:
     """A node of its own: two ports, R = 1, packets of 64 bytes."""
     path = folder / "wide.json"
-    path.write_text(
-        json.dumps(description(reads=1, packet=64, endpoints=[endpoint(1, "send"), endpoint(1, "receive")]))
-    )
+    ends = [endpoint(1, "send"), endpoint(1, "receive")]
+    path.write_text(json.dumps(description(reads=1, packet=64, endpoints=ends)))
+    node_model.built(of_programs([str(path)]), print)
     network = topology(folder, "bus 3")
     words = (channels, "line", "float", 500, 8, 0)
     natively = lines(job("-n", 3, *words))
     for protocol in ("degree", "eager", "credits"):
         done = on_cables(3, network, "--endpoints", path, "--protocol", protocol, *words)
         assert lines(done) == natively
-    narrow = on_cables(3, network, *words)
+    narrow = on_cables(3, network, "--endpoints", made, *words)
     packets = [int(re.search(r"(\d+) packets", each.stderr)[1]) for each in (narrow, done)]  # type: ignore[index]
     assert packets[1] < packets[0]
 
