@@ -45,6 +45,7 @@ void Link::fail(ErrorCode code, const std::string& sentence) {
   code_ = code;
   failure_ = sentence;
   wake();
+  if (leader_ != nullptr) leader_->fail(code, sentence);
 }
 
 void Link::check() const {
@@ -76,6 +77,7 @@ void Link::begin(const Use& use, const char* verb) {
   }
   active_ = true;
   owner_ = &me;
+  leader_ = nullptr;
   use_ = use;
   element_ = static_cast<std::uint32_t>(bytes_of(use.dtype));
   ++sequence_;

@@ -20,6 +20,7 @@ namespace unisono::kernels {
 
 class Group;
 struct PortComplaint;
+struct UnitOpen;
 
 /// What a channel has a link do.
 struct Use {
@@ -30,6 +31,7 @@ struct Use {
   std::uint32_t root = 0;
   std::int64_t degree = -1;  ///< asynchronicity degree; -1: none was given
   bool credits = false;      ///< in hardware: the sender waits for credits, also if k is as large as the count
+  bool unit = false;         ///< in hardware: elements go through the units of collectives
 };
 
 /// Before the elements of a chunk.
@@ -67,9 +69,13 @@ class Link : public Receiver {
   /// From now on nothing can be done with it: every use throws this.
   void fail(ErrorCode code, const std::string& sentence);
   bool failed() const { return !failure_.empty(); }
+  /// An edge of a tree along which the units of a node in hardware pass elements on, beside the end `leader` that the
+  /// channel of this rank has: compares the ends, and has `leader` fail if they differ, now or later. Throws Error.
+  void join_tree(const Use& use, Link& leader, bool sends);
   /// Who has used it is gone.
   void abandon() {
     owner_ = waiter_ = nullptr;
+    leader_ = nullptr;
     active_ = false;
   }
 
@@ -84,6 +90,7 @@ class Link : public Receiver {
   std::uint32_t peer_in_job() const;
   void check_timed(const Use& use) const;
   void exchange_cards(const Use& use, bool sends);
+  void offer_unit(const UnitOpen& unit, bool sends) const;
   void begin(const Use& use, const char* verb);
   void wait(Wait::Kind kind, std::uint64_t element);
   void check() const;
@@ -97,6 +104,7 @@ class Link : public Receiver {
   bool active_ = false;
   Task* owner_ = nullptr;  ///< who has used it last
   Task* waiter_ = nullptr;
+  Link* leader_ = nullptr;  ///< fails with this one; null: nobody
   Use use_;
   std::uint32_t element_ = 1;  ///< bytes of one
   ErrorCode code_ = ErrorCode::kOk;
@@ -119,6 +127,8 @@ class SendLink final : public Link {
   /// Where the rank's kernels stand at a node in hardware, instead of these three: takes elements and waits for room,
   /// strictly for that of the last one only if `last_waits`, else in settle_timed; has what was pushed leave.
   void push_timed(const void* elements, std::uint64_t count, bool last_waits = true);
+  /// Instead of open: the end that pushes to the port's unit, which this opens.
+  void open_unit(const Use& use, const UnitOpen& unit);
   void settle_timed();
   void flush_timed();
   bool dirty() const { return end.cursor != begin_; }
@@ -132,6 +142,7 @@ class SendLink final : public Link {
 
  private:
   void open_timed(const Use& use);
+  void prepare_timed(const Use& use, std::uint32_t protocol);
   void renew();
   void limit();
   bool room() const;
@@ -167,6 +178,8 @@ class ReceiveLink final : public Link {
   /// they have come. `lanes`: of a word, at most.
   void offer_timed(std::uint64_t lanes);
   void pop_timed(void* elements, std::uint64_t count);
+  /// Instead of open: the end that pops from the port's unit, which this opens.
+  void open_unit(const Use& use, const UnitOpen& unit);
 
   /// From the sender of the same rank.
   void deliver(std::shared_ptr<Flight> flight);
@@ -174,6 +187,7 @@ class ReceiveLink final : public Link {
 
  private:
   void open_timed(const Use& use);
+  void await_port();
   [[noreturn]] void complain(const PortComplaint& complaint);
   void post();
   bool next();

@@ -25,6 +25,17 @@ constexpr std::uint64_t kPatience = 8;
   throw Error(ErrorCode::kInvalidArgument, "UNISONO_CABLES: " + why + "; `unisono run --cables` sets it");
 }
 
+/// Which of the words a variable has; the first if it is not set. Throws Error.
+std::size_t choice_of(const char* variable, const std::vector<std::string>& words) {
+  const char* const text = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)
+  if (text == nullptr || *text == 0) return 0;
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  std::string known;
+  for (const std::string& word : words) known += (known.empty() ? "" : ", ") + word;
+  throw Error(ErrorCode::kInvalidArgument, formatted("{} is \"{}\"; known are {}", variable, text, known));
+}
+
 std::unique_ptr<SmiNode> open_node(const std::string& library, const SmiNodeSettings& settings) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -78,6 +89,16 @@ NodePorts::NodePorts(Rank& rank, std::unique_ptr<SmiNode> node)
 
 NodePorts::~NodePorts() = default;
 
+bool NodePorts::by_channels() {
+  static const bool given = choice_of("UNISONO_SMI_COLLECTIVES", {"units", "channels"}) == 1;
+  return given;
+}
+
+NodePorts::Protocol NodePorts::protocol() {
+  static const auto given = static_cast<Protocol>(choice_of("UNISONO_SMI_PROTOCOL", {"degree", "eager", "credits"}));
+  return given;
+}
+
 void NodePorts::wait_until(std::uint64_t cycle) {
   Task& me = rank_.here();
   while (now() < cycle) {
@@ -119,13 +140,14 @@ void NodePorts::waits(const Task& task) {
 void NodePorts::settle(std::uint32_t port) {
   SendPort& from = send_[port];
   const PushEnd& to = node_->push[port];
+  const UnitEnd& unit = node_->unit[port];
   if (from.open) {
     if (!to.valid && to.count != 0) {
       from.accepted += to.count;
       node_->push[port].count = 0;
       if (from.link != nullptr) from.link->notify();
     }
-    if (!to.opening && !to.active) {
+    if (!to.opening && !to.active && !from.pending && !(unit.opening && unit.pushes)) {
       from.open = false;
       node_->push[port].valid = false;
       from.queue.clear();
@@ -142,7 +164,7 @@ void NodePorts::settle(std::uint32_t port) {
     into.link->notify();
   }
   if (end.complaint) into.link->notify();
-  if (into.open && !end.opening && !end.active) {
+  if (into.open && !end.opening && !end.active && !into.pending && !(unit.opening && unit.pops)) {
     into.open = false;
     into.link->notify();
   }

@@ -37,6 +37,7 @@ struct SendPort {
   bool flush = false;               ///< what is in the queue leaves without waiting for more
   std::uint64_t flush_at = kNever;  ///< cycle in which that begins
   bool open = false;                ///< the channel was offered to the node, and is not closed
+  bool pending = false;             ///< it is about to be offered to the port's unit
   std::uint32_t element = 1;        ///< bytes
   std::uint64_t last = kNever;      ///< cycle of the last push
 };
@@ -45,6 +46,7 @@ struct SendPort {
 struct ReceivePort {
   ReceiveLink* link = nullptr;
   bool open = false;
+  bool pending = false;
   std::vector<std::byte> held;  ///< of a word, what kernels have not taken yet
   std::uint64_t last = kNever;  ///< cycle of the last pop
 };
@@ -58,6 +60,11 @@ class NodePorts {
   ~NodePorts();
 
   SmiNode& node() { return *node_; }
+  /// Whether collectives are to go over channels also where ports have units (UNISONO_SMI_COLLECTIVES=channels).
+  static bool by_channels();
+  /// The protocol of channels between two ranks, but in strict mode (UNISONO_SMI_PROTOCOL).
+  enum class Protocol : std::uint8_t { kByDegree, kEager, kCredits };
+  static Protocol protocol();
   std::uint64_t now() const { return node_->now(); }
   std::uint64_t clock_khz() const { return node_->clock_khz(); }
   /// One cycle; see SmiNode::cycle.

@@ -37,6 +37,35 @@ struct PortComplaint {
 
 inline constexpr std::size_t kPortWordBytes = 32;
 
+/// A place in a tree of ranks of the job.
+struct PortTree {
+  std::optional<std::uint32_t> parent;  ///< none at the root
+  std::vector<std::uint32_t> children;  ///< at most 4, in the order in which a reduction combines them
+};
+
+/// What a collective is opened with at the units of a port: unisono_smi_pkg::collective_t.
+struct UnitOpen {
+  enum class Kind : std::uint8_t { kBroadcast = 2, kReduce = 5 };
+  Kind kind = Kind::kBroadcast;
+  bool bare = false;       ///< reduce, root: its own elements stay with the kernel
+  std::uint32_t root = 0;  ///< rank in the job
+  std::uint32_t port = 0;
+  std::uint32_t count = 0;  ///< elements
+  std::uint32_t size = 0;   ///< an element has 1 << size bytes
+  std::uint32_t dtype = 0;  ///< reduce; numbers of the specification
+  std::uint32_t func = 0;
+  std::uint32_t lanes = 0;  ///< of a word that is popped
+  PortTree place;
+};
+
+/// The units of a port. Kernels set `opening` and `open`, and which end of the port the unit opens.
+struct UnitEnd {
+  bool opening = false;
+  bool pushes = false;
+  bool pops = false;
+  UnitOpen open;
+};
+
 /// The sending end of a port. Kernels set `opening` and `open`, or `valid` and a word; the node takes them.
 struct PushEnd {
   bool opening = false;  ///< `open` is offered
@@ -67,7 +96,7 @@ struct ChannelCard {
   std::uint32_t kind = 0;
   std::uint32_t func = 0;
   std::uint32_t root = 0;
-  std::uint32_t protocol = 0;  ///< 0 eager, 1 credits, 2 strict
+  std::uint32_t protocol = 0;  ///< 0 eager, 1 credits, 2 strict, 3 units of collectives
   std::uint32_t window = 0;
   std::uint64_t communicator = 0;
 };
@@ -82,6 +111,13 @@ class SmiNode {
 
   std::vector<PushEnd> push;  ///< by port
   std::vector<PopEnd> pop;
+  std::vector<UnitEnd> unit;
+
+  /// Whether the port has units for that.
+  virtual bool broadcasts(std::uint32_t port) const = 0;
+  virtual bool reduces(std::uint32_t port, std::uint32_t dtype, std::uint32_t func) const = 0;
+  /// This rank's place in a tree of ranks of the job, along cables as far as there are; `root` is one of the members.
+  virtual PortTree tree(std::uint32_t root, const std::vector<std::uint32_t>& members) const = 0;
 
   /// Cycles that have passed.
   std::uint64_t now() const { return now_; }
@@ -136,6 +172,6 @@ struct SmiNodeSettings {
 /// The function `unisono_smi_node_open` of the library. Null with a sentence in `why` if it cannot be made.
 using SmiNodeOpen = SmiNode* (*)(const SmiNodeSettings* settings, char* why, std::size_t why_bytes);
 /// Built together: the library's `unisono_smi_node_version` says this.
-inline constexpr std::uint32_t kSmiNodeVersion = 1;
+inline constexpr std::uint32_t kSmiNodeVersion = 2;
 
 }  // namespace unisono::kernels

@@ -1,10 +1,12 @@
 #include "kernels/timed_collective.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/text.hpp"
 #include "kernels/group.hpp"
+#include "kernels/node_ports.hpp"
 #include "kernels/rank.hpp"
 
 namespace unisono::kernels {
@@ -30,6 +32,10 @@ TimedCollective::TimedCollective(Group& group, std::uint32_t port, const Use& us
   if (use_.func != Func::kNone) combine_ = cclo::combine_kernel(use_.func, use_.dtype);
   switch (use_.kind) {
     case UNISONO_SMI_BCAST: {
+      if (by_units()) {
+        open_bcast();
+        break;
+      }
       std::vector<std::uint32_t> ranks = others(group, use_.root, use_.root);
       ranks.insert(ranks.begin(), use_.root);
       order(ranks);
@@ -38,7 +44,7 @@ TimedCollective::TimedCollective(Group& group, std::uint32_t port, const Use& us
     case UNISONO_SMI_REDUCE: {
       std::vector<std::uint32_t> ranks = others(group, use_.root, 0);
       ranks.push_back(use_.root);
-      order(ranks);
+      by_units() ? open_reduce(ranks) : order(ranks);
       break;
     }
     case UNISONO_SMI_SCATTER:
@@ -70,6 +76,80 @@ TimedCollective::TimedCollective(Group& group, std::uint32_t port, const Use& us
       use_.credits = true;
       calls_ = use_.count * size;
   }
+}
+
+/// All ranks decide alike: their nodes are alike.
+bool TimedCollective::by_units() const {
+  const SmiNode& node = group_.owner().node_ports()->node();
+  if (group_.size() == 1 || Rank::strict() || NodePorts::by_channels()) return false;
+  if (port_ >= node.unit.size() || use_.count >> 32U != 0) return false;  // opening a channel says what is wrong
+  if (use_.kind == UNISONO_SMI_BCAST) return node.broadcasts(port_);
+  return node.reduces(port_, static_cast<std::uint32_t>(use_.dtype), static_cast<std::uint32_t>(use_.func));
+}
+
+std::uint32_t TimedCollective::in_job(std::uint32_t rank) const {
+  const auto& endpoints = group_.communicator()->endpoints;
+  return rank < endpoints.size() ? endpoints[rank] : rank;
+}
+
+std::uint32_t TimedCollective::in_group(std::uint32_t rank) const {
+  std::uint32_t found = 0;
+  while (in_job(found) != rank) ++found;
+  return found;
+}
+
+UnitOpen TimedCollective::unit_of(UnitOpen::Kind kind) const {
+  UnitOpen unit;
+  unit.kind = kind;
+  unit.root = in_job(use_.root);
+  unit.port = port_;
+  unit.count = static_cast<std::uint32_t>(use_.count);
+  unit.size = static_cast<std::uint32_t>(std::countr_zero(element_));
+  return unit;
+}
+
+/// The root pushes, the others pop.
+void TimedCollective::open_bcast() {
+  use_.unit = true;
+  std::vector<std::uint32_t> members(group_.size());
+  for (std::uint32_t rank = 0; rank < group_.size(); ++rank) members[rank] = in_job(rank);
+  UnitOpen unit = unit_of(UnitOpen::Kind::kBroadcast);
+  unit.place = group_.owner().node_ports()->node().tree(unit.root, members);
+  const std::vector<std::uint32_t>& children = unit.place.children;
+  Link* leader = nullptr;
+  if (group_.rank() == use_.root) {
+    to_ = &group_.sender(port_, in_group(children.front()));
+    to_->open_unit(use_, unit);
+    leader = to_;
+  } else {
+    from_ = &group_.receiver(port_, in_group(*unit.place.parent));
+    from_->open_unit(use_, unit);
+    leader = from_;
+  }
+  for (const std::uint32_t child : children) {
+    Link& edge = group_.sender(port_, in_group(child));
+    if (&edge != leader) edge.join_tree(use_, *leader, true);
+  }
+}
+
+/// All but the root push; the root pops what they make together.
+void TimedCollective::open_reduce(const std::vector<std::uint32_t>& ranks) {
+  use_.unit = true;
+  const auto at = static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), group_.rank()) - ranks.begin());
+  UnitOpen unit = unit_of(UnitOpen::Kind::kReduce);
+  unit.dtype = static_cast<std::uint32_t>(use_.dtype);
+  unit.func = static_cast<std::uint32_t>(use_.func);
+  if (at != 0) unit.place.children = {in_job(ranks[at - 1])};
+  if (group_.rank() == use_.root) {
+    unit.bare = true;
+    from_ = &group_.receiver(port_, ranks[at - 1]);
+    from_->open_unit(use_, unit);
+    return;
+  }
+  unit.place.parent = in_job(ranks[at + 1]);
+  to_ = &group_.sender(port_, ranks[at + 1]);
+  to_->open_unit(use_, unit);
+  if (at != 0) group_.receiver(port_, ranks[at - 1]).join_tree(use_, *to_, false);
 }
 
 /// Elements go along these ranks.

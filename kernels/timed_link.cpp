@@ -14,10 +14,14 @@ namespace unisono::kernels {
 namespace {
 
 constexpr const char* kProtocols[] = {"without credits (its k is as large as its count)", "with credits",
-                                      "with credits, strictly"};
+                                      "with credits, strictly", "by the node's units of collectives"};
 
 /// Both ends must say the same. Natively it is the sender's word that counts.
 std::uint32_t protocol_of(const Use& use) {
+  if (use.unit) return 3;
+  const NodePorts::Protocol given = NodePorts::protocol();
+  if (!Rank::strict() && given == NodePorts::Protocol::kCredits) return 1;
+  if (!Rank::strict() && given == NodePorts::Protocol::kEager) return use.credits ? 1 : 0;
   if (!use.credits && use.degree >= 0 && static_cast<std::uint64_t>(use.degree) >= use.count) return 0;
   return Rank::strict() ? 2 : 1;
 }
@@ -100,8 +104,62 @@ void Link::exchange_cards(const Use& use, bool sends) {
   check();
 }
 
+void Link::join_tree(const Use& use, Link& leader, bool sends) {
+  check();
+  ++sequence_;
+  use_ = use;
+  element_ = static_cast<std::uint32_t>(bytes_of(use.dtype));
+  owner_ = nullptr;
+  leader_ = &leader;
+  exchange_cards(use, sends);
+}
+
+/// One collective is offered to the unit of a port at a time; the unit takes it when the one before has ended.
+void Link::offer_unit(const UnitOpen& unit, bool sends) const {
+  NodePorts& ports = *group_.owner().node_ports();
+  UnitEnd& joint = ports.node().unit[port_];
+  while (joint.opening) {
+    ports.wait_until(ports.now() + 1);
+    check();
+  }
+  joint.open = unit;
+  joint.pushes = sends;
+  joint.pops = !sends;
+  joint.opening = true;
+}
+
+void SendLink::open_unit(const Use& use, const UnitOpen& unit) {
+  begin(use, "sends");
+  begin_ = end.cursor = end.limit = nullptr;
+  shipped_ = 0;
+  check_timed(use);
+  prepare_timed(use, 3);
+  SendPort& port = group_.owner().node_ports()->send(port_);
+  port.pending = true;
+  offer_unit(unit, true);
+  port.pending = false;
+  exchange_cards(use, true);
+}
+
 void SendLink::open_timed(const Use& use) {
   check_timed(use);
+  const std::uint32_t protocol = protocol_of(use);
+  prepare_timed(use, protocol);
+  PushEnd& into = group_.owner().node_ports()->node().push[port_];
+  into.opening = true;
+  into.open.peer = peer_in_job();
+  into.open.port = port_;
+  into.open.count = static_cast<std::uint32_t>(use.count);
+  into.open.size = static_cast<std::uint32_t>(std::countr_zero(element_));
+  into.open.credits = protocol != 0;
+  into.open.strict = protocol == 2;
+  into.open.window = protocol == 2 ? static_cast<std::uint32_t>(std::max<std::int64_t>(use.degree, 0)) : 0;
+  into.open.lanes = 0;
+  exchange_cards(use, true);
+}
+
+/// Waits until the port's sending end is free, and makes it ready for a channel.
+void SendLink::prepare_timed(const Use& use, std::uint32_t protocol) {
   NodePorts& ports = *group_.owner().node_ports();
   SendPort& port = ports.send(port_);
   while (port.open) {
@@ -114,7 +172,6 @@ void SendLink::open_timed(const Use& use) {
     port.link = this;  // it is told when the last packet of the channel before has gone
     wait(Wait::Kind::kPush, 1);
   }
-  const std::uint32_t protocol = protocol_of(use);
   const std::uint64_t degree = use.degree < 0 ? 0 : static_cast<std::uint64_t>(use.degree);
   port.link = this;
   port.queue.clear();
@@ -129,16 +186,6 @@ void SendLink::open_timed(const Use& use) {
   PushEnd& into = ports.node().push[port_];
   into.valid = false;
   into.count = 0;
-  into.opening = true;
-  into.open.peer = peer_in_job();
-  into.open.port = port_;
-  into.open.count = static_cast<std::uint32_t>(use.count);
-  into.open.size = static_cast<std::uint32_t>(std::countr_zero(element_));
-  into.open.credits = protocol != 0;
-  into.open.strict = protocol == 2;
-  into.open.window = protocol == 2 ? static_cast<std::uint32_t>(degree) : 0;
-  into.open.lanes = 0;
-  exchange_cards(use, true);
 }
 
 void SendLink::push_timed(const void* elements, std::uint64_t count, bool last_waits) {
@@ -203,10 +250,31 @@ void ReceiveLink::open_timed(const Use& use) {
   exchange_cards(use, false);
 }
 
-void ReceiveLink::offer_timed(std::uint64_t lanes) {
-  if (offered_) return;
-  NodePorts& ports = *group_.owner().node_ports();
-  ReceivePort& port = ports.receive(port_);
+void ReceiveLink::open_unit(const Use& use, const UnitOpen& unit) {
+  begin(use, "receives");
+  begin_ = end.cursor = end.limit = stop_ = nullptr;
+  check_timed(use);
+  before_ = 0;
+  await_port();
+  ReceivePort& port = group_.owner().node_ports()->receive(port_);
+  PopEnd& from = group_.owner().node_ports()->node().pop[port_];
+  port.link = this;
+  port.held.clear();
+  port.open = true;
+  from.ready = false;
+  from.count = 0;
+  from.complaint.reset();
+  offered_ = true;
+  strictly_ = false;
+  port.pending = true;
+  offer_unit(unit, false);
+  port.pending = false;
+  exchange_cards(use, false);
+}
+
+/// Until the port's receiving end is free.
+void ReceiveLink::await_port() {
+  ReceivePort& port = group_.owner().node_ports()->receive(port_);
   while (port.open) {
     if (port.link != nullptr && port.link != this && port.link->active()) {
       throw Error(ErrorCode::kInvalidArgument,
@@ -217,6 +285,13 @@ void ReceiveLink::offer_timed(std::uint64_t lanes) {
     port.link = this;
     wait(Wait::Kind::kPop, 1);
   }
+}
+
+void ReceiveLink::offer_timed(std::uint64_t lanes) {
+  if (offered_) return;
+  await_port();
+  NodePorts& ports = *group_.owner().node_ports();
+  ReceivePort& port = ports.receive(port_);
   const std::uint32_t protocol = protocol_of(use_);
   port.link = this;
   port.held.clear();

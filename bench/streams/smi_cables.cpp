@@ -1,5 +1,6 @@
-// SMI's microbenchmarks (SC 2019, section 5.3) on simulated cables: smi_cables NETWORK. Prints a JSON line for each
-// figure, in cycles of the nodes' clock, from its rank. Run by tools/bench-streams with `unisono run --cables`.
+// SMI's microbenchmarks (SC 2019, section 5.3) on simulated cables: smi_cables NETWORK [units]. Prints a JSON line for
+// each figure, in cycles of the nodes' clock, from its rank; `units`: of broadcast and reduction alone, at nodes that
+// have units for them. Run by tools/bench-streams with `unisono run --cables`.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -127,9 +128,14 @@ void collective(const char* op, int kind) {
 
 }  // namespace
 
-int main(int /*argc*/, char** argv) {
+int main(int argc, char** argv) {
   network = argv[1];
   comm = SMI_COMM_WORLD;
+  if (argc > 2) {
+    collective("smi_bcast_units", UNISONO_SMI_BCAST);
+    collective("smi_reduce_units", UNISONO_SMI_REDUCE);
+    return 0;
+  }
   const int last = comm->size - 1;
   for (const int peer : {1, comm->size / 2, last}) {
     bandwidth<float>("smi_bandwidth_eager_fp32", SMI_FLOAT, peer, true);

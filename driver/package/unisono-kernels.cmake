@@ -8,12 +8,14 @@
 #   NAME-routes   routing tables of the topology, proven free of deadlock: NAME/smi-routes
 #   NAME-report   prints what each program needs of hardware
 #   NAME-rtl      builds them and runs them at simulated nodes of the transport in hardware, which are cabled as TOPOLOGY
-#                 says; ARGUMENTS are the host's
+#                 says, and made for PROGRAMS: their ports and collectives, R, PACKET and PROTOCOL. ARGUMENTS are the
+#                 host's
 #
 # Sources are checked by `unisono kernel check` before they are compiled. The host includes smi_generated_host.h, which
 # has SmiInit_PROGRAM for each program, SmiInit for that of a rank, and SmiLibrary(rank), the library to load.
 #
-# UNISONO_NODE_PORTS is how many ports those nodes have, 4 or 16 (16). UNISONO_COMMAND is the command `unisono`, as a list of words; it is looked for in PATH.
+# UNISONO_NODE_PORTS, if it is set, has nodes of so many ports instead that are made for no program: of 4 and 16 ports
+# they are ready made. UNISONO_COMMAND is the command `unisono`, as a list of words; it is looked for in PATH.
 
 function(unisono_kernels name)
   cmake_parse_arguments(PARSE_ARGV 1 given "" "TOPOLOGY;RANKS;R;PACKET;PROTOCOL" "HOST;PROGRAMS;INCLUDES;DEFINITIONS;ARGUMENTS")
@@ -93,7 +95,7 @@ function(unisono_kernels name)
       list(APPEND route --eager)
     endif()
     add_custom_target(${name}-routes COMMAND ${route} DEPENDS ${descriptions} ${topology} VERBATIM)
-    _unisono_rtl(${name}-rtl ${topology} ${name} ${folder}/${name} ${given_ARGUMENTS})
+    _unisono_rtl(${name}-rtl ${topology} ${name} "${descriptions}" ${folder}/${name} ${given_ARGUMENTS})
   else()
     _unisono_refused(${name}-rtl "unisono_kernels(${name}) has no TOPOLOGY: there are no cables to run it on")
     _unisono_refused(${name}-routes "unisono_kernels(${name}) has no TOPOLOGY: there is nothing to make routes for")
@@ -167,11 +169,12 @@ function(smi_target name topology host kernels ranks)
   if(DEFINED ${name}_ARGUMENTS)
     set(arguments ${${name}_ARGUMENTS})
   endif()
-  _unisono_rtl(${name}_rtl ${topology} "${name}_host;${name}_emulator" ${folder}/${name}_host ${arguments})
+  _unisono_rtl(${name}_rtl ${topology} "${name}_host;${name}_emulator" "${descriptions}" ${folder}/${name}_host
+               ${arguments})
 endfunction()
 
 # A target that runs a program, with a rank for each node of a topology.
-function(_unisono_rtl target topology needs program)
+function(_unisono_rtl target topology needs descriptions program)
   cmake_path(ABSOLUTE_PATH topology BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   if(NOT EXISTS ${topology})
     _unisono_refused(${target} "${target}: there was no topology ${topology} when CMake ran; run it again")
@@ -185,13 +188,17 @@ function(_unisono_rtl target topology needs program)
   endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${topology})
   cmake_path(GET program PARENT_PATH folder)  # where hosts of SMI look for their kernels
-  set(node_ports 16)
+  set(node "")
   if(UNISONO_NODE_PORTS)
-    set(node_ports ${UNISONO_NODE_PORTS})
+    set(node --node-ports ${UNISONO_NODE_PORTS})
+  else()
+    foreach(description IN LISTS descriptions)
+      list(APPEND node --endpoints ${description})
+    endforeach()
   endif()
   add_custom_target(${target} COMMAND ${UNISONO_COMMAND} run -n ${ranks} --platform rtl --cables ${topology}
-                    --node-ports ${node_ports} ${program} ${ARGN}
-                    WORKING_DIRECTORY ${folder} USES_TERMINAL VERBATIM)
+                    ${node} ${program} ${ARGN}
+                    DEPENDS ${descriptions} WORKING_DIRECTORY ${folder} USES_TERMINAL VERBATIM)
   add_dependencies(${target} ${needs})
 endfunction()
 

@@ -178,6 +178,7 @@ module unisono_smi_ckr #(
       .head_route_o(head_route[i]),
       .head_last_o (head_last[i]),
       .pop_i       (pop[i]),
+      .keep_i      (1'b0),
       .out_route_o (route[i]),
       .out_data_o  (data[i])
     );

@@ -173,6 +173,7 @@ module unisono_smi_cks #(
         .head_route_o(head_route[i]),
         .head_last_o (head_last[i]),
         .pop_i       (pop[i]),
+        .keep_i      (1'b0),
         .out_route_o (route[i]),
         .out_data_o  (data[i])
       );
@@ -209,6 +210,7 @@ module unisono_smi_cks #(
         .head_route_o(head),
         .head_last_o (last),
         .pop_i       (pop[i][0]),
+        .keep_i      (1'b0),
         .out_route_o (route[i]),
         .out_data_o  (data[i])
       );

@@ -5,7 +5,7 @@
 // begins a collective:
 //
 //   broadcast  the root pushes `count` elements, the others pop them   unisono_smi_bcast
-//   reduce     all push, the root pops                                 unisono_smi_reduce
+//   reduce     all push, the root pops; a bare root does not push      unisono_smi_reduce
 //   scatter    the root pushes `count` for each member, in the order   unisono_smi_members
 //              of the list; all pop `count`, the root its own part
 //   gather     all push `count`, the root too; the root pops all       unisono_smi_members
@@ -130,7 +130,7 @@ module unisono_smi_collective
 
   // Ends that this rank opens once; those of the root of a scatter or gather are opened by members.
   assign from_members = open_i.top && (open_i.kind == OpScatter || open_i.kind == OpGather);
-  assign opens_push   = open_i.kind == OpReduce || open_i.kind == OpGather
+  assign opens_push   = (open_i.kind == OpReduce && !(open_i.top && open_i.bare)) || open_i.kind == OpGather
                         || (open_i.kind == OpBroadcast && open_i.top);
   assign opens_pop    = open_i.kind == OpScatter || (open_i.kind == OpBroadcast && !open_i.top)
                         || (open_i.kind == OpReduce && open_i.top);
@@ -201,6 +201,7 @@ module unisono_smi_collective
       // Whole packets.
       push_open_o.strict = is_reduce;
       pop_open_o         = opened;
+      pop_open_o.strict  = is_reduce;
       if (member_valid && to_push) begin
         push_open_o.peer = member;
       end
@@ -402,6 +403,8 @@ module unisono_smi_collective
     if (rst_ni && begin_now) begin
       assert (32'(open_i.children) <= Children) else $error("%m: more children than a node can have");
       assert (open_i.top == (open_i.root == rank_i)) else $error("%m: top is not the root");
+      assert (open_i.kind != OpReduce || !open_i.bare || (open_i.top && 32'(open_i.children) == 1))
+        else $error("%m: only a root with one child is bare");
     end
   end
 `endif

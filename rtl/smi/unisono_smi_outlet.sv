@@ -55,6 +55,7 @@ module unisono_smi_outlet #(
     .head_route_o(unused_head),
     .head_last_o (unused_last),
     .pop_i       (pop),
+    .keep_i      (1'b0),
     .out_route_o (unused_route),
     .out_data_o
   );

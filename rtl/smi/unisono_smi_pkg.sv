@@ -121,7 +121,7 @@ package unisono_smi_pkg;
     logic [1:0]          size;     // an element has 1 << size bytes
     logic                credits;  // the sender waits until the receiver has told it of room
     logic                strict;   // with credits: at most `window` elements are under way;
-                                   // without, sender: only the last packet may be less than full
+                                   // without: packets as a reduction has them (unisono_smi_push, whole)
     logic [31:0]         window;   // the asynchronicity degree k, of strict
     logic [7:0]          lanes;    // receiver: most elements of a word that it gives; 0: what fits
   } open_t;
@@ -135,6 +135,8 @@ package unisono_smi_pkg;
   // What opens a collective, at each of its ranks. `root`, `kind`, `port`, `count`, `size`, `dtype`
   // and `func` are the same everywhere; the rest is the rank's place.
   typedef struct packed {
+    logic                              bare;      // reduce, root with one child: its own elements do not
+                                                  // pass here; it gets what the others' make together
     op_e                               kind;      // OpBroadcast, OpReduce, OpScatter, OpGather
     logic                              top;       // this rank is the root
     logic [RankBits-1:0]               root;

@@ -6,6 +6,9 @@
 // many as fit, if that is 0) from byte 0, out_count_o of them; words do not reach over the end of a
 // packet. The channel closes when the packet with OpLast has been given.
 //
+// Whole, strict without credits: a packet that is not full may come again with the same elements and
+// more (unisono_smi_push); those that were given are not given again.
+//
 // Counts that differ: behind the message a complaint names both. Elements beyond the expected ones
 // are left out; if there are fewer, the channel closes all the same. A packet of another rank than
 // the peer's is left out, and complained of.
@@ -19,8 +22,8 @@
 // names both, for a cycle. If the sender had credits it has closed and sent nothing, so this end
 // closes, too; otherwise the message goes on.
 //
-// Latency: 1 cycle. Throughput: a word per cycle, also from packet to packet. in_ready_o depends on
-// out_ready_i within the cycle.
+// Latency: 1 cycle, 2 where a packet has come again. Throughput: a word per cycle, also from packet to
+// packet. in_ready_o depends on out_ready_i within the cycle.
 
 module unisono_smi_pop #(
   parameter int unsigned PacketBytes = 32,
@@ -75,49 +78,37 @@ module unisono_smi_pop #(
   typedef logic [LaneBits-1:0] lanes_t;
 
   open_t                     channel_q;
-  logic                      active_q, tree_q, opens;
+  logic                      active_q, tree_q;
   logic [31:0]               left_q, got_q;
-  assign opens = open_valid_i && !active_q;
 
   // The packet that is being given: its elements, how many are left of it, whether it is the last.
-  localparam int unsigned PartBits = $clog2(PayloadBytes + 1);
-  localparam int unsigned StepBits = $clog2(WordBytes + 1);
-  typedef logic [PartBits-1:0] part_t;
   logic [PayloadBytes*8-1:0] payload_q;
-  part_t                     part_q;
+  logic [CountBits-1:0]      part_q;
   logic                      last_q;
+  // Whole: elements of the packet that came before, in one that was not full; and those in front of
+  // payload_q, which leave it before anything is given.
+  logic [CountBits-1:0]      before_q, skip_q, full, fresh_count;
+  logic                      whole;
 
-  lanes_t              fits, lanes_d, lanes_q, count;
-  logic [StepBits-1:0] step_q;
-  logic                give, fresh, closing, part_done, ends_q, breaks;
-  header_t             header;
-  part_t               brings, left_low, wanted, excess;
-  logic                few;
-  logic                foreign, take;
+  lanes_t      fits, lanes, lanes_q, count;
+  logic        give, fresh, closing, part_done, breaks;
+  header_t     header;
+  logic [31:0] wanted;
+  logic        foreign, take;
 
-  // Settled when the channel opens: elements and bytes of a whole word.
-  assign fits    = lanes_t'(WordBytes >> open_i.size);
-  assign lanes_d = open_i.lanes != '0 && 32'(open_i.lanes) < 32'(fits) ? lanes_t'(open_i.lanes) : fits;
+  // Settled when the channel opens.
+  assign fits  = lanes_t'(WordBytes >> open_i.size);
   always_ff @(posedge clk_i) begin
-    if (opens) begin
-      lanes_q <= lanes_d;
-      step_q  <= StepBits'(lanes_d << open_i.size);
+    if (!active_q) begin
+      lanes_q <= open_i.lanes != '0 && 32'(open_i.lanes) < 32'(fits) ? lanes_t'(open_i.lanes) : fits;
     end
   end
-  // The packet ends with this word: known before, for each of the two ways in which the next one comes.
-  always_ff @(posedge clk_i) begin
-    if (take) begin
-      ends_q <= 32'(brings) <= 32'(lanes_q)
-                || (left_q[31:PartBits] == '0 && 32'(left_low) <= 32'(lanes_q));
-    end else if (give) begin
-      ends_q <= 32'(part_q) <= {32'(lanes_q) << 1};
-    end
-  end
-  assign count = ends_q ? lanes_t'(part_q) : lanes_q;
+  assign lanes = lanes_q;
+  assign count = 32'(part_q) < 32'(lanes) ? lanes_t'(part_q) : lanes;
   assign give  = out_valid_o && out_ready_i;
 
   // The packet's elements are all given, or there were none.
-  assign part_done  = part_q == '0 || (ends_q && out_ready_i);
+  assign part_done  = part_q == '0 || (give && CountBits'(count) == part_q);
   assign closing    = active_q && last_q && part_done;
   assign in_ready_o = active_q && !last_q && part_done;
   assign fresh      = in_valid_i && in_ready_o;
@@ -127,13 +118,12 @@ module unisono_smi_pop #(
   assign unused_header = ^header;
   assign foreign = fresh && header.src != channel_q.peer;
   assign take    = fresh && !foreign;
-  // Elements of the packet that the receiver expects, and those beyond. Only the low bits of what is left
-  // are compared; no packet has more elements than they count.
-  assign brings   = part_t'(header.count);
-  assign left_low = left_q[PartBits-1:0];
-  assign few      = left_q[31:PartBits] == '0 && left_low < brings;
-  assign wanted   = few ? left_low : brings;
-  assign excess   = few ? brings - left_low : '0;
+  // Elements of the packet that the receiver expects.
+  assign wanted  = 32'(fresh_count) < left_q ? 32'(fresh_count) : left_q;
+
+  assign whole       = channel_q.strict && !channel_q.credits;
+  assign full        = CountBits'(PayloadBytes >> channel_q.size);
+  assign fresh_count = whole ? header.count - before_q : header.count;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -149,38 +139,48 @@ module unisono_smi_pop #(
         active_q <= 1'b0;
       end
       if (take) begin
-        part_q <= wanted;
+        part_q <= CountBits'(wanted);
         last_q <= header.op == OpLast;
       end else if (give) begin
-        part_q <= ends_q ? '0 : part_q - part_t'(lanes_q);
+        part_q <= part_q - CountBits'(count);
       end
     end
   end
 
   // left_q: expected elements that no packet has brought yet.
   always_ff @(posedge clk_i) begin
-    if (opens) begin
+    if (!active_q) begin
       channel_q <= open_i;
       tree_q    <= tree_i;
       left_q    <= open_i.count;
       got_q     <= '0;
     end else if (take) begin
-      left_q    <= left_q - 32'(wanted);
-      got_q     <= got_q + 32'(header.count);
+      left_q    <= left_q - wanted;
+      got_q     <= got_q + 32'(fresh_count);
     end
     if (take) begin
       payload_q <= in_data_i[PayloadBytes*8-1:0];
-    end else if (give && !ends_q) begin
-      payload_q <= payload_q >> {step_q, 3'b000};
+    end else if (give || skip_q != '0) begin
+      payload_q <= payload_q >> ((skip_q != '0 ? 16'(skip_q) : 16'(count))
+                                 << (4'd3 + 4'(channel_q.size)));
+    end
+    if (!active_q) begin
+      before_q <= '0;
+      skip_q   <= '0;
+    end else if (take) begin
+      before_q <= !whole || header.count >= full ? '0 : header.count;
+      skip_q   <= whole ? before_q : '0;
+    end else begin
+      skip_q   <= '0;
     end
   end
   assign open_ready_o = !active_q;
 
   localparam int unsigned Shown = PayloadBytes < WordBytes ? PayloadBytes : WordBytes;
-  assign out_valid_o = active_q && part_q != '0;
+  assign out_valid_o = active_q && part_q != '0 && skip_q == '0;
   assign out_count_o = count;
   assign out_data_o  = (WordBytes * 8)'(payload_q[Shown*8-1:0]);
-  assign out_last_o  = left_q == '0 && ends_q;
+  assign out_last_o  = left_q == '0 && CountBits'(count) == part_q;
 
   // ---- What senders have told: that one waits for credits, that the ends differ.
   localparam int unsigned PeerBits    = MaxRanks > 1 ? $clog2(MaxRanks) : 1;
@@ -189,9 +189,7 @@ module unisono_smi_pop #(
   header_t             told_by;
   logic                asks, differs, make, asked_now_q, answer_q, differ_q;
   logic [MaxRanks-1:0] waiting_q, counted_q;
-  logic [3:0]          message_q;
-  // Not the first cycle of a channel.
-  logic                settled_q;
+  logic [3:0]          message;
   // Of each rank: its messages, modulo 16, and for which one it waits.
   (* ram_style = "distributed" *) logic [3:0] messages [MaxRanks];
   (* ram_style = "distributed" *) logic [3:0] awaited [MaxRanks];
@@ -203,21 +201,16 @@ module unisono_smi_pop #(
   assign told_by = header_of(PacketBytes, told_data_i[Width-1-:WideHeaderBits]);
   assign asks    = told_valid_i && told.kind == ControlAsks;
   assign differs = told_valid_i && told.kind == ControlDiffer && active_q && !tree_q
-                   && told_by.src == channel_q.peer && told.message == message_q && settled_q;
+                   && told_by.src == channel_q.peer && told.message == message;
   assign breaks  = differs && told.opening.credits;
   assign peer    = PeerBits'(channel_q.peer);
   assign mine    = opening_of(channel_q);
   logic unused_told;
   assign unused_told = ^{told, told_by, told_data_i};
 
-  // The number of a message is counted when it ends; no channel is closed in its first cycle.
+  // The number of a message is counted when it ends.
   logic over;
-  always_ff @(posedge clk_i) begin
-    settled_q <= rst_ni && active_q;
-    if (active_q && !settled_q) begin
-      message_q <= counted_q[peer] ? messages[peer] : '0;
-    end
-  end
+  assign message = counted_q[peer] ? messages[peer] : '0;
   assign over    = active_q && !tree_q && (closing || breaks);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -228,7 +221,7 @@ module unisono_smi_pop #(
   end
   always_ff @(posedge clk_i) begin
     if (over) begin
-      messages[peer] <= message_q + 4'd1;
+      messages[peer] <= message + 4'd1;
     end
     if (asks) begin
       awaited[PeerBits'(told_by.src)] <= told.message;
@@ -240,8 +233,7 @@ module unisono_smi_pop #(
       waiting_q   <= '0;
       asked_now_q <= 1'b0;
     end else begin
-      asked_now_q <= active_q && !tree_q && waiting_q[peer] && awaited[peer] == message_q
-                     && settled_q;
+      asked_now_q <= active_q && !tree_q && waiting_q[peer] && awaited[peer] == message;
       if (active_q && asked_now_q) begin
         waiting_q[peer] <= 1'b0;
       end
@@ -280,11 +272,15 @@ module unisono_smi_pop #(
 
   // ---- Credits.
   logic        first_q, due, sent, asked_q, ask;
-  logic [31:0] packets_q, elements_q;
+  logic [31:0] packets_q, elements_q, freed, popped, excess;
   logic        strict;
   header_t     tell;
 
-  assign strict = channel_q.strict;
+  assign strict = channel_q.strict && channel_q.credits;
+  assign freed  = fresh ? 32'd1 : '0;
+  assign popped = give ? 32'(count) : '0;
+  // Elements that are left out count as popped.
+  assign excess = take ? 32'(fresh_count) - wanted : '0;
 
   // With window 0 each element is asked for by hand, and its pop gives nothing.
   logic by_hand;
@@ -302,28 +298,13 @@ module unisono_smi_pop #(
   logic [Width-1:0] control_data_q;
 
   assign control_free = !control_valid_q || sent;
-  assign make         = active_q && settled_q && (channel_q.credits ? due : answer_q) && control_free;
+  assign make         = active_q && (channel_q.credits ? due : answer_q) && control_free;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       control_valid_q <= 1'b0;
     end else if (control_free) begin
       control_valid_q <= make;
-    end
-  end
-
-  // What has been taken and popped counts a cycle later. Elements that are left out count as popped.
-  logic   freed_q;
-  lanes_t counted;
-  logic [CountBits-1:0] popped_q;
-  assign counted = by_hand ? lanes_t'(ask) : give ? count : '0;
-  always_ff @(posedge clk_i) begin
-    if (!active_q) begin
-      freed_q  <= 1'b0;
-      popped_q <= '0;
-    end else begin
-      freed_q  <= fresh;
-      popped_q <= CountBits'(counted) + (take ? CountBits'(excess) : '0);
     end
   end
 
@@ -336,8 +317,8 @@ module unisono_smi_pop #(
     end else begin
       first_q    <= first_q && !make;
       // The first one tells of the whole queue; nothing has left it before.
-      packets_q  <= (make ? '0 : packets_q) + 32'(freed_q);
-      elements_q <= (make ? '0 : elements_q) + 32'(popped_q);
+      packets_q  <= (make ? '0 : packets_q) + freed;
+      elements_q <= (make ? '0 : elements_q) + (by_hand ? (ask ? 32'd1 : '0) : popped) + excess;
       if (ask) begin
         asked_q <= 1'b1;
       end else if (give) begin
@@ -356,7 +337,7 @@ module unisono_smi_pop #(
   control_t says;
   assign says = '{
     opening:  mine,
-    message:  message_q,
+    message:  message,
     kind:     ControlPlaces,
     first:    first_q,
     packets:  packets_q,

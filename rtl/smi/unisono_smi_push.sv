@@ -9,8 +9,9 @@
 // Protocols. Eager: packets leave as the network takes them. With credits: the receiver has told of
 // places for packets before they leave. Strict, with credits: besides, in_ready_o is low while
 // `window` elements are under way that have not been popped; with window 0 an element is taken when
-// the receiver asks for one. Whole, strict without credits: every packet but the last is full;
-// in_flush_i and pauses do not count. This is what unisono_smi_reduce needs.
+// the receiver asks for one. Whole, strict without credits, is what unisono_smi_reduce needs: packet i
+// begins with the same element at every end, whoever flushes. A packet that leaves before it is full
+// keeps its elements here; one with the same elements and more follows it, until a full one has left.
 //
 // Control packets (OpSynch, control_t), from the receiver: elements that were popped since the last
 // one, packets likewise; and in the first of a message what it was opened with. Each is taken at
@@ -24,10 +25,7 @@
 // credits after AskAfter cycles asks, because a receiver that is eager tells of itself only then.
 // Both ends count their messages, so that what is said of another message is not compared.
 //
-// A word that is taken stands in a register for a cycle, without what does not count, and is put behind
-// what is held in the next one.
-//
-// Latency: 3 cycles from the word that fills a packet to out_valid_o. Throughput: a word per cycle,
+// Latency: 2 cycles from the word that fills a packet to out_valid_o. Throughput: a word per cycle,
 // and a packet per cycle. in_ready_o depends on out_ready_i within the cycle.
 
 module unisono_smi_push #(
@@ -88,13 +86,14 @@ module unisono_smi_push #(
 
   open_t                  channel_q;
   logic                   active_q, tree_q;
-  // Elements not yet taken, and whether there are any; bytes that are held.
+  // Elements not yet taken; bytes that are held.
   logic [31:0]            left_q;
-  logic                   more_q;
   logic [HeldBytes*8-1:0] held_q;
   fill_t                  fill_q;
   logic                   flush_q;
   logic [IdleBits-1:0]    idle_q;
+  // Whole: bytes of the packet that have left in one before it was full.
+  fill_t                  shown_q;
 
   opening_t mine;
   assign mine = opening_of(channel_q);
@@ -103,10 +102,9 @@ module unisono_smi_push #(
   // Only elements of 8 bytes may leave some over; one choice of two costs less than any shift.
   localparam int unsigned Rounded = PayloadBytes / 8 * 8;
   fill_t full;
-  logic  eights_q, opens;
-  assign opens = open_valid_i && open_ready_o;
+  logic  eights_q;
   always_ff @(posedge clk_i) begin
-    if (opens) begin
+    if (open_ready_o) begin
       eights_q <= open_i.size == 2'd3;
     end
   end
@@ -115,8 +113,8 @@ module unisono_smi_push #(
   // ---- What leaves.
   logic                   out_valid_q, out_free, emit, ends, permitted;
   logic [Width-1:0]       out_data_q;
-  logic                   empties;
-  fill_t                  part;
+  fill_t                  part, rest;
+  logic [HeldBytes*8-1:0] rest_held;
   header_t                header;
 
   // ---- What this end has to say, before anything else: it asks, or tells of a difference.
@@ -131,71 +129,53 @@ module unisono_smi_push #(
   logic [PlaceBits-1:0] places_q;
   logic [32:0]          window_q;
 
-  // ---- The word that was taken last, if it is not yet behind what is held. Bytes that do not count are
-  // zero, so that words can be put behind one another by OR.
-  logic                   word_valid_q, word_flush_q, word_goes;
-  logic [WordBytes*8-1:0] word_q;
-  fill_t                  word_bytes_q;
-
   assign out_free  = out_ready_i || !out_valid_q;
   assign part      = fill_q > full ? full : fill_q;
-  assign ends      = !more_q && !word_valid_q && fill_q <= full;
+  assign ends      = left_q == '0 && fill_q <= full;
   assign permitted = !channel_q.credits || (begun_q && places_q != '0);
 
-  logic stalled_q, in_parts;
+  logic stalled, in_parts, shows, news;
   assign in_parts = !(channel_q.strict && !channel_q.credits);
   assign emit = active_q && !speak_q && out_free && permitted
                 && (fill_q >= full || ends
-                    || (fill_q != '0 && in_parts
-                        && (flush_q || (!word_valid_q && (stalled_q || 32'(idle_q) == IdleFlush)))));
+                    || (news && (flush_q || stalled || 32'(idle_q) == IdleFlush)));
+  assign news  = in_parts ? fill_q != '0 : fill_q != shown_q;
+  assign shows = !in_parts && fill_q < full && !ends;
 
-  // A word is put behind less than a packet: behind what is held, or if that is a packet or more behind
-  // what is held besides, for then nothing is put there unless the packet leaves. So where it goes does
-  // not depend on `emit`, which is known late; but if less than a packet leaves it is the first.
-  fill_t place;
-  logic  fits, fits_behind;
-  assign place       = fill_q >= full ? fill_q - full : fill_q;
-  assign fits        = fill_q < full && (!flush_q || fill_q == '0);
-  // What was flushed leaves before anything is put behind it.
-  assign fits_behind = place < full && (!flush_q || fill_q <= full);
-  assign word_goes   = word_valid_q && (emit ? fits_behind : fits);
-  assign empties     = emit && fill_q < full;
+  always_comb begin
+    rest      = fill_q;
+    rest_held = held_q;
+    if (emit && !shows) begin
+      rest      = fill_q - part;
+      // What is behind a whole packet; a packet that is not full leaves nothing.
+      rest_held = fill_q <= full ? '0 : eights_q ? held_q >> (8 * Rounded) : held_q >> (8 * PayloadBytes);
+    end
+  end
 
-  // ---- What comes.
-  logic                word_fits, take, few, last_word;
-  logic [LaneBits-1:0] left_low, taken;
+  // ---- What comes. A word is taken while less than a packet is held, so it fits.
+  logic        word_fits, take;
+  logic [31:0] offered, taken;
+  logic [WordBytes*8-1:0] word;
 
+  assign offered    = 32'(in_count_i);
   // Only the low bits of what is left are compared; a word has fewer elements than they count.
-  assign left_low   = left_q[LaneBits-1:0];
-  assign few        = left_q[31:LaneBits] == '0;
-  assign taken      = !few || in_count_i <= left_low ? in_count_i : left_low;
-  assign last_word  = few && left_low <= in_count_i;
+  assign taken      = left_q[31:LaneBits] != '0 || in_count_i <= left_q[LaneBits-1:0]
+                      ? offered : 32'(left_q[LaneBits-1:0]);
   // Elements beyond the window wait. Nothing is under way before the receiver has begun.
   assign word_fits  = !(channel_q.credits && channel_q.strict)
                       || (begun_q && window_q >= 33'(taken));
-  assign in_ready_o = active_q && more_q && word_fits && (!word_valid_q || word_goes);
+  // What the receiver must pop before anything else can come is not held back.
+  assign stalled    = channel_q.credits && channel_q.strict
+                      && (window_q == '0 || (in_valid_i && !word_fits));
+  // What was flushed leaves before anything is put behind it.
+  assign in_ready_o = active_q && left_q != '0 && rest < full && word_fits
+                      && (!flush_q || rest == '0);
   assign take       = in_valid_i && in_ready_o;
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || !active_q) begin
-      word_valid_q <= 1'b0;
-      stalled_q    <= 1'b0;
-    end else begin
-      if (take || word_goes) begin
-        word_valid_q <= take;
-      end
-      // What the receiver must pop before anything else can come is not held back.
-      stalled_q <= channel_q.credits && channel_q.strict
-                   && (window_q == '0 || (in_valid_i && !word_fits));
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (take) begin
-      for (int unsigned b = 0; b < WordBytes; b++) begin
-        word_q[b*8+:8] <= LaneBits'(b >> channel_q.size) < taken ? in_data_i[b*8+:8] : 8'd0;
-      end
-      word_bytes_q <= fill_t'(taken) << channel_q.size;
-      word_flush_q <= in_flush_i && in_parts;
+  // Bytes that do not count are zero, so that words can be put behind one another by OR.
+  always_comb begin
+    for (int unsigned b = 0; b < WordBytes; b++) begin
+      word[b*8+:8] = (32'(b) >> channel_q.size) < taken ? in_data_i[b*8+:8] : 8'd0;
     end
   end
 
@@ -203,36 +183,32 @@ module unisono_smi_push #(
     if (!rst_ni) begin
       active_q <= 1'b0;
       fill_q   <= '0;
+      shown_q  <= '0;
       flush_q  <= 1'b0;
       idle_q   <= '0;
       left_q   <= '0;
-      more_q   <= 1'b0;
     end else if (!active_q) begin
-      active_q <= opens;
+      active_q <= open_valid_i && open_ready_o;
       left_q   <= open_i.count;
-      more_q   <= open_i.count != '0;
       fill_q   <= '0;
+      shown_q  <= '0;
       flush_q  <= 1'b0;
       idle_q   <= '0;
     end else begin
       if ((emit && ends) || closes) begin
         active_q <= 1'b0;
       end
-      if (take) begin
-        left_q <= left_q - 32'(taken);
-        more_q <= !last_word;
+      left_q <= take ? left_q - taken : left_q;
+      fill_q <= take ? rest + fill_t'(taken << channel_q.size) : rest;
+      if (emit) begin
+        shown_q <= shows ? fill_q : '0;
       end
-      if (word_goes) begin
-        fill_q <= empties ? word_bytes_q : place + word_bytes_q;
-      end else if (emit) begin
-        fill_q <= fill_q - part;
-      end
-      if (word_goes && word_flush_q) begin
-        flush_q <= (place != '0 && !empties) || word_bytes_q != '0;
-      end else if (emit && fill_q <= full) begin
+      if (take && in_flush_i) begin
+        flush_q <= rest != '0 || taken != '0;
+      end else if ((emit && (rest == '0 || shows)) || (!in_parts && fill_q == shown_q)) begin
         flush_q <= 1'b0;
       end
-      if (word_goes || emit || fill_q == '0) begin
+      if (take || emit || fill_q == '0) begin
         idle_q <= '0;
       end else if (32'(idle_q) != IdleFlush) begin
         idle_q <= idle_q + IdleBits'(1);
@@ -240,21 +216,15 @@ module unisono_smi_push #(
     end
   end
 
-  // Bits that stay when a packet leaves.
-  function automatic logic [HeldBytes*8-1:0] behind(input logic [HeldBytes*8-1:0] held,
-                                                    input logic eights);
-    return eights ? held >> (8 * Rounded) : held >> (8 * PayloadBytes);
-  endfunction
-
   always_ff @(posedge clk_i) begin
-    if (opens) begin
+    if (open_ready_o) begin
       channel_q <= open_i;
       tree_q    <= tree_i;
+    end
+    if (!active_q) begin
       held_q    <= '0;
-    end else if (emit || word_goes) begin
-      held_q <= (!emit ? held_q : fill_q <= full ? '0 : behind(held_q, eights_q))
-                | (!word_goes ? '0 : empties ? (HeldBytes * 8)'(word_q)
-                                             : (HeldBytes * 8)'(word_q) << {place, 3'b000});
+    end else begin
+      held_q    <= take ? rest_held | (HeldBytes * 8)'(word) << {rest, 3'b000} : rest_held;
     end
   end
   assign open_ready_o = !active_q && !speak_q;
@@ -292,7 +262,7 @@ module unisono_smi_push #(
   logic unused_header;
   assign unused_header = ^packed_header;
   always_ff @(posedge clk_i) begin
-    if (emit || speaks) begin
+    if (out_free) begin
       out_data_q <= {packed_header[WideHeaderBits-1-:(PacketBytes-PayloadBytes)*8],
                      speak_q ? (PayloadBytes * 8)'(said) : held_q[PayloadBytes*8-1:0]};
     end
@@ -318,7 +288,7 @@ module unisono_smi_push #(
   // What the receiver was opened with, by rank. Seen, then compared, then used: a cycle each.
   opening_t            theirs_q;
   logic [PeerBits-1:0] peer;
-  logic [3:0]          theirs_message_q, message_q;
+  logic [3:0]          theirs_message_q, message;
   logic                match_q;
   (* ram_style = "distributed" *) logic [$bits(opening_t)+3:0] openings [MaxRanks];
 
@@ -334,7 +304,7 @@ module unisono_smi_push #(
     has_q    <= rst_ni && active_q && !begun_q && first_q[peer];
     ready_q  <= has_q && active_q && !begun_q;
     {theirs_message_q, theirs_q} <= openings[peer];
-    match_q  <= theirs_message_q == message_q && !tree_q;
+    match_q  <= theirs_message_q == message && !tree_q;
     count_q  <= theirs_q.count == mine.count;
     // An end without credits only wants one of its kind.
     agree_q  <= channel_q.credits
@@ -343,18 +313,11 @@ module unisono_smi_push #(
                 : !theirs_q.credits;
   end
 
-  // What was asked for before a channel was opened: with window 0, one element. When the channel begins
-  // its receiver is one whose first has come, so that need not be looked up.
-  logic asks, asks_early, asks_peer, early_q;
-  assign asks       = control_valid_i && told.kind == ControlPlaces && !told.first
-                      && told.elements != '0;
-  assign asks_early = asks && 32'(told_by.src) < MaxRanks && first_q[PeerBits'(told_by.src)];
-  assign asks_peer  = asks && told_by.src == channel_q.peer;
-  // asked_q of the peer, once more, while the channel has not begun.
-  always_ff @(posedge clk_i) begin
-    early_q <= rst_ni && active_q && !begun_q
-               && (asked_q[peer] || (asks_early && told_by.src == channel_q.peer));
-  end
+  // What was asked for before a channel was opened: with window 0, one element.
+  logic asks_early;
+  assign asks_early = control_valid_i && told.kind == ControlPlaces && !told.first
+                      && told.elements != '0 && 32'(told_by.src) < MaxRanks
+                      && first_q[PeerBits'(told_by.src)];
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -392,7 +355,7 @@ module unisono_smi_push #(
         begun_q  <= 1'b1;
         places_q <= PlaceBits'(Window);
         window_q <= 33'(channel_q.window)
-                    + 33'(early_q || asks_peer);
+                    + 33'(asked_q[peer] || (asks_early && told_by.src == channel_q.peer));
       end else begin
         places_q <= places_q + (tells ? PlaceBits'(told.packets) : '0) - PlaceBits'(emit);
         window_q <= window_q + (tells ? 33'(told.elements) : '0) - (take ? 33'(taken) : '0);
@@ -400,18 +363,11 @@ module unisono_smi_push #(
     end
   end
 
-  // Messages that each rank has been sent, modulo 16. That of this one is looked up when it begins, and
-  // counted when it ends.
+  // Messages that each rank has been sent, modulo 16; the number of this one is counted when it ends.
   logic [MaxRanks-1:0] counted_q;
   (* ram_style = "distributed" *) logic [3:0] messages [MaxRanks];
   logic over;
-  logic [PeerBits-1:0] next_peer;
-  assign next_peer = PeerBits'(open_i.peer);
-  always_ff @(posedge clk_i) begin
-    if (opens) begin
-      message_q <= counted_q[next_peer] ? messages[next_peer] : '0;
-    end
-  end
+  assign message = counted_q[peer] ? messages[peer] : '0;
   assign over    = active_q && !tree_q && ((emit && ends) || closes);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -422,15 +378,15 @@ module unisono_smi_push #(
   end
   always_ff @(posedge clk_i) begin
     if (over) begin
-      messages[peer] <= message_q + 4'd1;
+      messages[peer] <= message + 4'd1;
     end
   end
 
   // ---- Ends that differ.
-  logic asks_now, unlike;
+  logic asks, unlike;
   assign unlike = known && match_q && !agree_q;
   assign closes = unlike && channel_q.credits;
-  assign asks_now = active_q && channel_q.credits && !begun_q && !known
+  assign asks   = active_q && channel_q.credits && !begun_q && !known
                   && 32'(ask_q) == AskAfter - 1;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -439,7 +395,7 @@ module unisono_smi_push #(
     end else if (unlike) begin
       speak_q <= 1'b1;
       warns_q <= 1'b1;
-    end else if (asks_now) begin
+    end else if (asks) begin
       speak_q <= 1'b1;
       warns_q <= 1'b0;
     end else if (speaks) begin
@@ -448,7 +404,7 @@ module unisono_smi_push #(
   end
   always_ff @(posedge clk_i) begin
     if (active_q && !speak_q) begin
-      spoken_q <= message_q;
+      spoken_q <= message;
     end
   end
   always_ff @(posedge clk_i) begin

@@ -40,8 +40,9 @@ module unisono_smi_queue #(
   output logic [Channels-1:0]                head_valid_o,
   output logic [Channels-1:0][RouteBits-1:0] head_route_o,
   output logic [Channels-1:0]                head_last_o,
-  // At most one bit, of a channel that has a head.
+  // At most one bit, of a channel that has a head. With keep_i the head is read, and stays.
   input  logic [Channels-1:0]                pop_i,
+  input  logic                               keep_i,
   output logic [RouteBits-1:0]               out_route_o,
   output logic [Width-1:0]                   out_data_o
 );
@@ -62,8 +63,10 @@ module unisono_smi_queue #(
   // Words that are held, and of several words whole packets.
   logic [Channels-1:0][CountBits-1:0]   count_q, packets_q;
   logic [Channels-1:0][HeadBits-1:0]    head_q;
-  logic [Channels-1:0]                  valid_q, room_q, push;
+  logic [Channels-1:0]                  valid_q, room_q, push, leave;
   logic                                 live_q, last;
+
+  assign leave = keep_i ? '0 : pop_i;
 
   assign last = Words == 1 || in_last_i;
   for (genvar c = 0; c < Channels; c++) begin : gen_channel
@@ -87,12 +90,12 @@ module unisono_smi_queue #(
       for (int unsigned c = 0; c < Channels; c++) begin
         // What is next is known for each of the cases, so that a pop, which comes late, chooses alone.
         automatic logic whole = push[c] && last;
-        automatic logic gone  = pop_i[c] && head_last_o[c];
+        automatic logic gone  = leave[c] && head_last_o[c];
         automatic logic [CountBits-1:0] packets = Words == 1 ? count_q[c] : packets_q[c];
-        count_q[c]   <= count_q[c] + CountBits'(push[c]) - CountBits'(pop_i[c]);
+        count_q[c]   <= count_q[c] + CountBits'(push[c]) - CountBits'(leave[c]);
         packets_q[c] <= Words == 1 ? '0 : packets + CountBits'(whole) - CountBits'(gone);
         valid_q[c]   <= whole || (valid_q[c] && !(gone && packets == CountBits'(1)));
-        if (push[c] == pop_i[c]) begin
+        if (push[c] == leave[c]) begin
           room_q[c] <= 32'(count_q[c]) < Depth - Slack;
         end else if (push[c]) begin
           room_q[c] <= 32'(count_q[c]) + 1 < Depth - Slack;
@@ -102,7 +105,7 @@ module unisono_smi_queue #(
         if (push[c]) begin
           wr_q[c] <= wr_q[c] + PointerBits'(1);
         end
-        if (pop_i[c]) begin
+        if (leave[c]) begin
           rd_q[c] <= rd_q[c] + PointerBits'(1);
         end
 `ifndef SYNTHESIS
@@ -123,9 +126,9 @@ module unisono_smi_queue #(
     end
     always_ff @(posedge clk_i) begin
       if (in_valid_i || pop_i != '0) begin
-        if (pop_i[c] && count_q[c] > CountBits'(1)) begin
+        if (leave[c] && count_q[c] > CountBits'(1)) begin
           head_q[c] <= routes[rd_q[c] + PointerBits'(1)];
-        end else if (push[c] && (pop_i[c] || count_q[c] == '0)) begin
+        end else if (push[c] && (leave[c] || count_q[c] == '0)) begin
           head_q[c] <= {last, in_route_i};
         end
       end

@@ -4,12 +4,16 @@
 //
 // The order is fixed: own element, then those of the children, as the tree lists them. So the result
 // has the same bits in every run, whenever packets come. Packets of children wait in a queue for each
-// child; packet i is combined with packet i, so all ends send whole packets (unisono_smi_push, strict
-// without credits).
+// child; packet i is combined with packet i, so packets begin with the same element at all ends
+// (unisono_smi_push, whole). A packet that is not full may come again with the same elements and more.
+// Two packets are combined as far as the shorter one goes, which is then used up; the longer one stays
+// for those that follow the shorter. So what all have pushed and flushed always gets to the root.
+//
+// A bare root has one child, and no elements here: the child's packets are what its receiving end gets.
 //
 // One array of plugins serves all children: of the packets that are under way (up to Flight), one is
-// combined with a packet of one child in each cycle. Packets pass each child in order, so their
-// places in the memory of partial results are counters, one pair for each child.
+// combined with a packet of one child in each cycle. Packets pass each child in order, so the memory
+// of partial results is a queue behind each child.
 //
 // Latency: 4 cycles and the plugin's for each child; without children 1. Throughput: a packet in as
 // many cycles as there are children, at least 1, if as many packets are under way as that takes.
@@ -23,7 +27,7 @@ module unisono_smi_reduce
   parameter func_mask_t Funcs        = AllFuncs,
   // Places for packets of each child, a power of two.
   parameter int unsigned ChildDepth  = 16,
-  // Packets that are partly combined, a power of two.
+  // Packets that are partly combined, behind each child, a power of two.
   parameter int unsigned Flight      = 16,
   localparam int unsigned Width      = PacketBytes * 8
 ) (
@@ -76,15 +80,23 @@ module unisono_smi_reduce
   end
 
   typedef logic [IndexBits:0] index_t;
+  // What of a packet is known before its payload is read.
+  typedef struct packed {
+    logic                 last;
+    logic [CountBits-1:0] count;
+  } mark_t;
 
   // ---- Packets of children, a queue for each.
-  logic [Children-1:0] of_child, head, pop, room;
+  logic [Children-1:0] of_child, head, read, pop, room;
   logic [StageBits-1:0] in_child;
   header_t             in_header;
   logic                in_child_valid;
   logic [Width-1:0]    child_data;
-  logic [Children-1:0] unused_route, unused_last;
-  logic                unused_popped;
+  mark_t               in_mark;
+  mark_t [Children-1:0] heads;
+  logic [Children-1:0] unused_last;
+  mark_t               unused_popped;
+  logic                keep;
 
   assign in_header = header_of(PacketBytes, in_data_i[Width-1-:WideHeaderBits]);
   always_comb begin
@@ -98,6 +110,7 @@ module unisono_smi_reduce
   end
   assign in_child_valid = active_i && in_valid_i && of_child != '0;
   assign in_ready_o     = active_i;
+  assign in_mark        = '{last: in_header.op == OpLast, count: in_header.count};
 
   always_ff @(posedge clk_i) begin
     foreign_valid_o <= rst_ni && active_i && in_valid_i && of_child == '0;
@@ -106,7 +119,7 @@ module unisono_smi_reduce
 
   unisono_smi_queue #(
     .Width    (Width),
-    .RouteBits(1),
+    .RouteBits($bits(mark_t)),
     .Channels (Children),
     .Depth    (ChildDepth),
     .Slack    (0)
@@ -115,71 +128,95 @@ module unisono_smi_reduce
     .rst_ni      (rst_ni && active_i),
     .in_valid_i  (in_child_valid),
     .in_channel_i(in_child),
-    .in_route_i  (1'b0),
+    .in_route_i  (in_mark),
     .in_last_i   (1'b1),
     .in_data_i,
     .room_o      (room),
     .head_valid_o(head),
-    .head_route_o(unused_route),
+    .head_route_o(heads),
     .head_last_o (unused_last),
-    .pop_i       (pop),
+    .pop_i       (read),
+    .keep_i      (keep),
     .out_route_o (unused_popped),
     .out_data_o  (child_data)
   );
   assign freed_o = pop;
 
   // ---- What is done next. Stage s combines with child s; its result is partial unless s is the last.
-  index_t [Children-1:0] issued_q, combined_q;
-  logic [Children-1:0]   stages, ready, chosen;
-  logic                  leaf, issue, pend_q, pend_free, flying;
+  // Of each stage: operands issued, results that have come, partial results of the one before used up.
+  index_t [Children-1:0] started_q, done_q, used_q;
+  mark_t [Children-1:0]  lefts;
+  logic [Children-1:0]   stages, finals, ready, chosen, left_over, head_over;
+  logic                  leaf, bare, issue, pend_q, pend_free;
   logic                  array_ready, result_valid, result_ready, result_last, result_final;
   logic [StageBits-1:0]  chosen_stage, result_stage;
-  logic [IndexBits-1:0]  partial_index;
+  mark_t                 own_mark, chosen_mark;
+  header_t               own_header;
 
-  assign leaf = place_i.children == '0;
+  assign own_header = header_of(PacketBytes, own_data_i[Width-1-:WideHeaderBits]);
+  assign own_mark   = '{last: own_header.op == OpLast, count: own_header.count};
+  assign leaf       = place_i.children == '0;
+  assign bare       = place_i.top && place_i.bare;
   always_comb begin
     for (int unsigned s = 0; s < Children; s++) begin
       stages[s] = 32'(place_i.children) > s;
+      finals[s] = 32'(place_i.children) == s + 1;
     end
   end
-  // The oldest packets are those of the last stage: it goes first.
-  assign flying = issued_q[0] - combined_q[StageBits'(place_i.children - ChildrenBits'(1))]
-                  == index_t'(Flight);
+  // The packet that ends first is used up; both are if they end alike. The oldest packets are those
+  // of the last stage: it goes first.
   always_comb begin
-    ready[0] = own_valid_i && head[0] && !flying;
-    for (int unsigned s = 1; s < Children; s++) begin
-      ready[s] = stages[s] && head[s] && issued_q[s] != combined_q[s-1];
+    for (int unsigned s = 0; s < Children; s++) begin
+      left_over[s] = lefts[s].count <= heads[s].count;
+      head_over[s] = heads[s].count <= lefts[s].count || (s == 0 && bare);
+      ready[s]     = stages[s] && head[s]
+                     && (s == 0 ? own_valid_i || bare : used_q[s] != done_q[(s+Children-1)%Children])
+                     && (finals[s] || started_q[s] - used_q[(s+1)%Children] != index_t'(Flight));
     end
-    chosen        = '0;
-    chosen_stage  = '0;
-    partial_index = '0;
+    chosen       = '0;
+    chosen_stage = '0;
+    keep         = 1'b0;
+    chosen_mark  = '0;
     for (int unsigned s = 0; s < Children; s++) begin
       if (ready[s]) begin
-        chosen        = '0;
-        chosen[s]     = 1'b1;
-        chosen_stage  = StageBits'(s);
-        partial_index = issued_q[s][IndexBits-1:0];
+        chosen       = '0;
+        chosen[s]    = 1'b1;
+        chosen_stage = StageBits'(s);
+        keep         = !head_over[s];
+        chosen_mark  = '{
+          last:  s == 0 && bare ? heads[s].last : lefts[s].last && left_over[s],
+          count: head_over[s] ? heads[s].count : lefts[s].count
+        };
       end
     end
   end
-  assign issue     = active_i && !leaf && pend_free && ready != '0;
-  assign pop       = issue ? chosen : '0;
+  assign issue = active_i && !leaf && pend_free && ready != '0;
+  assign read  = issue ? chosen : '0;
+  assign pop   = keep ? '0 : read;
 
-  // ---- Partial results, with count and last flag.
-  localparam int unsigned PartBits = PayloadBits + CountBits + 1;
-  (* ram_style = "distributed" *) logic [PartBits-1:0] parts [Flight];
-  logic                   part_write;
-  logic [PartBits-1:0]    part_in, part_out, own_part, pend_part_q;
-  logic [StageBits-1:0]   pend_stage_q;
-  header_t                own_header;
+  // ---- Partial results: a queue behind each stage, payloads in one memory.
+  (* ram_style = "distributed" *) logic [PayloadBits-1:0] parts [Children*Flight];
+  logic                   part_write, pend_bare_q;
+  mark_t                  result_mark, pend_mark_q;
+  logic [PayloadBits-1:0] part_in, part_out, pend_part_q;
+  logic [StageBits-1:0]   pend_stage_q, part_stage;
 
-  assign own_header = header_of(PacketBytes, own_data_i[Width-1-:WideHeaderBits]);
-  assign own_part   = {own_header.op == OpLast, own_header.count, own_data_i[PayloadBits-1:0]};
-  assign part_out   = parts[partial_index];
+  assign part_stage = chosen_stage - StageBits'(1);
+  assign part_out   = parts[{part_stage, used_q[chosen_stage][IndexBits-1:0]}];
   always_ff @(posedge clk_i) begin
     if (part_write) begin
-      parts[combined_q[result_stage][IndexBits-1:0]] <= part_in;
+      parts[{result_stage, done_q[result_stage][IndexBits-1:0]}] <= part_in;
     end
+  end
+  assign lefts[0] = own_mark;
+  for (genvar s = 1; s < Children; s++) begin : gen_marks
+    (* ram_style = "distributed" *) mark_t marks [Flight];
+    always_ff @(posedge clk_i) begin
+      if (part_write && result_stage == StageBits'(s - 1)) begin
+        marks[done_q[s-1][IndexBits-1:0]] <= result_mark;
+      end
+    end
+    assign lefts[s] = marks[used_q[s][IndexBits-1:0]];
   end
 
   always_ff @(posedge clk_i) begin
@@ -192,7 +229,9 @@ module unisono_smi_reduce
   always_ff @(posedge clk_i) begin
     if (pend_free) begin
       pend_stage_q <= chosen_stage;
-      pend_part_q  <= chosen[0] ? own_part : part_out;
+      pend_mark_q  <= chosen_mark;
+      pend_bare_q  <= bare;
+      pend_part_q  <= chosen[0] ? own_data_i[PayloadBits-1:0] : part_out;
     end
   end
   assign pend_free = !pend_q || array_ready;
@@ -224,16 +263,16 @@ module unisono_smi_reduce
     .rst_ni,
     .in_valid_i            (pend_q),
     .in_ready_o            (array_ready),
-    .in_op0_i              (Width'(pend_part_q[PayloadBits-1:0])),
+    .in_op0_i              (Width'(pend_part_q)),
     .in_op1_i              (Width'(child_data[PayloadBits-1:0])),
-    .in_func_i             (place_i.func),
+    .in_func_i             (pend_bare_q ? 8'd0 : place_i.func),  // no function: the child's elements
     .in_dtype_i            (place_i.dtype),
     .in_swap_i             (1'b0),
-    .in_use0_i             (1'b1),
+    .in_use0_i             (!pend_bare_q),
     .in_use1_i             (1'b1),
     .in_keep_i             ('1),
-    .in_last_i             (pend_part_q[PartBits-1]),
-    .in_user_i             ({pend_stage_q, pend_part_q[PartBits-2-:CountBits]}),
+    .in_last_i             (pend_mark_q.last),
+    .in_user_i             ({pend_stage_q, pend_mark_q.count}),
     .out_valid_o           (result_valid),
     .out_ready_i           (result_ready),
     .out_data_o            (result_data),
@@ -265,21 +304,26 @@ module unisono_smi_reduce
                          plug_use0, plug_use1, plug_keep, plug_last, plug_user};
 
   // ---- Results: partial ones wait for the next stage.
-  assign result_final = 32'(result_stage) + 1 == 32'(place_i.children);
+  assign result_final = finals[result_stage];
   assign part_write   = result_valid && !result_final;
-  assign part_in      = {result_last, result_count, result_data[PayloadBits-1:0]};
+  assign part_in      = result_data[PayloadBits-1:0];
+  assign result_mark  = '{last: result_last, count: result_count};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || !active_i) begin
-      issued_q   <= '0;
-      combined_q <= '0;
+      started_q <= '0;
+      done_q    <= '0;
+      used_q    <= '0;
     end else begin
       for (int unsigned s = 0; s < Children; s++) begin
-        if (pop[s]) begin
-          issued_q[s] <= issued_q[s] + index_t'(1);
+        if (read[s]) begin
+          started_q[s] <= started_q[s] + index_t'(1);
+        end
+        if (read[s] && left_over[s]) begin
+          used_q[s] <= used_q[s] + index_t'(1);
         end
         if (result_valid && result_ready && result_stage == StageBits'(s)) begin
-          combined_q[s] <= combined_q[s] + index_t'(1);
+          done_q[s] <= done_q[s] + index_t'(1);
         end
       end
     end
@@ -296,10 +340,10 @@ module unisono_smi_reduce
   assign offer         = leaf ? own_valid_i : result_valid && result_final;
   assign leave         = active_i && offer && out_free && !last_q && (place_i.top || may_i);
   assign spend_o       = leave && !place_i.top;
-  assign leave_last    = leaf ? own_part[PartBits-1] : result_last;
+  assign leave_last    = leaf ? own_mark.last : result_last;
   assign leave_payload = leaf ? own_data_i[PayloadBits-1:0] : result_data[PayloadBits-1:0];
   assign result_ready  = !result_final || leave;
-  assign own_ready_o   = leaf ? leave : pop[0];
+  assign own_ready_o   = leaf ? leave : read[0] && left_over[0] && !bare;
 
   assign header = '{
     count: leaf ? own_header.count : result_count,
@@ -332,7 +376,7 @@ module unisono_smi_reduce
 
   logic unused;
   assign unused = ^{place_i, in_header, own_header, child_data, result_data, room, packed_header,
-                    unused_route, unused_popped, unused_refused, array_idle, unused_keep, unused_plug,
+                    unused_popped, unused_refused, array_idle, unused_keep, unused_plug,
                     unused_datatypes, unused_funcs};
 
 `ifndef SYNTHESIS

@@ -26,6 +26,7 @@ struct Collective {
   int lanes = 0;                      ///< elements of a word; 0: as many as fit
   double push_pause = 0;              ///< the part of the cycles in which the kernel does not push
   double pop_pause = 0;               ///< and does not pop
+  double flush = 0;                   ///< the part of the words that are flushed
   std::vector<std::uint8_t> bytes{};  ///< what this rank pushes: all of it
 };
 

@@ -8,6 +8,8 @@
 #include <type_traits>
 
 #include "Vunisono_smi_node.h"
+#include "core/generated/spec.hpp"
+#include "sim/cables/trees.hpp"
 
 namespace unisono::sim {
 
@@ -16,9 +18,19 @@ using kernels::PushEnd;
 
 namespace {
 
+// What the node was built with: unisono_smi_node's parameters.
 constexpr int kPorts = UNISONO_SMI_PORTS;
-// Bits of unisono_smi_pkg::open_t and complaint_t, and of a number of elements of a word.
+constexpr int kPacketBytes = UNISONO_SMI_PACKET;
+constexpr int kPacketWords = kPacketBytes / 4;
+constexpr std::uint64_t kCollectives = UNISONO_SMI_COLLECTIVES;
+constexpr std::uint64_t kReductions = UNISONO_SMI_REDUCTIONS;
+constexpr std::uint64_t kDatatypes = UNISONO_SMI_DATATYPES;
+constexpr std::uint64_t kFuncs = UNISONO_SMI_FUNCS;
+// Those of which unisono_plugin_pkg has products.
+constexpr std::uint64_t kProdDatatypes = 0x00fcfc;
+// Bits of unisono_smi_pkg::open_t, collective_t and complaint_t, and of a number of elements of a word.
 constexpr int kOpenBits = 108;
+constexpr int kCollectiveBits = 192;
 constexpr int kComplaintBits = 81;
 constexpr int kCountBits = 6;
 constexpr int kWordWords = kernels::kPortWordBytes / 4;
@@ -60,12 +72,14 @@ KernelNode::KernelNode(const kernels::SmiNodeSettings& settings)
       latency_(settings.latency),
       bytes_per_cycle_(settings.bytes_per_cycle),
       shared_(settings.memory, settings.ranks, kPorts, settings.latency),
+      routes_(read_routes(settings.routes)),
       context_(std::make_unique<VerilatedContext>()),
       model_(std::make_unique<Vunisono_smi_node>(context_.get())) {
   ranks_ = settings.ranks;
   clock_khz_ = settings.clock_khz;
   push.resize(kPorts);
   pop.resize(kPorts);
+  unit.resize(kPorts);
   model_->clk_i = 0;
   model_->rst_ni = 0;
   for (int i = 0; i < 8; ++i) {
@@ -73,13 +87,14 @@ KernelNode::KernelNode(const kernels::SmiNodeSettings& settings)
     model_->eval();
   }
   model_->rst_ni = 1;
-  load(read_routes(settings.routes));
+  load();
 }
 
 KernelNode::~KernelNode() = default;
 
 // Before the first cycle, so that every node runs from then on.
-void KernelNode::load(const Routes& routes) {
+void KernelNode::load() {
+  const Routes& routes = routes_;
   if (routes.links != kLinks) {
     throw std::runtime_error("routes of " + std::to_string(routes.links) + " links; the simulated nodes have " +
                              std::to_string(kLinks));
@@ -118,6 +133,22 @@ void KernelNode::load(const Routes& routes) {
   }
 }
 
+bool KernelNode::broadcasts(std::uint32_t port) const { return (kCollectives >> port & 1) != 0; }
+
+bool KernelNode::reduces(std::uint32_t port, std::uint32_t dtype, std::uint32_t func) const {
+  const bool product = func == static_cast<std::uint32_t>(Func::kProd);
+  return (kReductions >> port & 1) != 0 && (kDatatypes >> dtype & 1) != 0 && (kFuncs >> func & 1) != 0 &&
+         (!product || (kProdDatatypes >> dtype & 1) != 0);
+}
+
+kernels::PortTree KernelNode::tree(std::uint32_t root, const std::vector<std::uint32_t>& members) const {
+  const TreePlace place = tree_of(routes_, static_cast<int>(root), {members.begin(), members.end()})[rank_];
+  kernels::PortTree found;
+  if (place.parent >= 0) found.parent = static_cast<std::uint32_t>(place.parent);
+  found.children.assign(place.children.begin(), place.children.end());
+  return found;
+}
+
 bool KernelNode::neighbours_are_there(std::chrono::microseconds at_most) const {
   if (now_ < latency_) return true;
   const std::uint64_t needed = now_ - latency_ + 1;
@@ -140,6 +171,7 @@ bool KernelNode::cycle(std::chrono::microseconds at_most) {
   bool active = false;
   for (const PushEnd& end : push) active = active || end.opening || end.active;
   for (const PopEnd& end : pop) active = active || end.opening || end.active;
+  for (const kernels::UnitEnd& end : unit) active = active || end.opening;
   for (int link = 0; link < kLinks && now_ >= latency_; ++link) {
     if (!peers_[link]) continue;
     const CableRecord& record =
@@ -149,7 +181,10 @@ bool KernelNode::cycle(std::chrono::microseconds at_most) {
   if (active) last_active_ = now_;
   if (sleeps()) {
     for (int link = 0; link < kLinks; ++link) {
-      if (peers_[link]) shared_.record(rank_, link, now_) = {{}, 0, 0, 0, 1};
+      if (!peers_[link]) continue;
+      CableRecord& record = shared_.record(rank_, link, now_);
+      record.valid = record.channel = record.freed = 0;
+      record.up = 1;
     }
   } else {
     evaluate();
@@ -164,8 +199,8 @@ void KernelNode::evaluate() {
   model_->link_freed_i = 0;
   for (int link = 0; link < kLinks; ++link) {
     if (!peers_[link]) continue;
-    if (budget_[link] < 32) budget_[link] += bytes_per_cycle_;
-    put(model_->link_ready_i, link, 1, budget_[link] >= 32 - 1e-9 ? 1 : 0);
+    if (budget_[link] < kPacketBytes) budget_[link] += bytes_per_cycle_;
+    put(model_->link_ready_i, link, 1, budget_[link] >= kPacketBytes - 1e-9 ? 1 : 0);
     if (now_ < latency_) continue;
     const CableRecord& record =
         shared_.record(static_cast<std::uint32_t>(peers_[link]->rank), peers_[link]->link, now_ - latency_);
@@ -174,7 +209,7 @@ void KernelNode::evaluate() {
     if (record.valid == 0) continue;
     put(model_->link_valid_i, link, 1, 1);
     put(model_->link_channel_i, 2 * link, 2, record.channel);
-    for (int i = 0; i < 8; ++i) model_->link_data_i[8 * link + i] = record.words[i];
+    for (int i = 0; i < kPacketWords; ++i) model_->link_data_i[kPacketWords * link + i] = record.words[i];
   }
   drive();
   model_->clk_i = 0;
@@ -187,9 +222,9 @@ void KernelNode::evaluate() {
     record.valid = static_cast<std::uint8_t>(get(model_->link_valid_o, link, 1) & get(model_->link_ready_i, link, 1));
     if (record.freed != 0 || record.valid != 0) last_active_ = now_;
     if (record.valid == 0) continue;
-    budget_[link] -= 32;
+    budget_[link] -= kPacketBytes;
     record.channel = static_cast<std::uint8_t>(get(model_->link_channel_o, 2 * link, 2));
-    for (int i = 0; i < 8; ++i) record.words[i] = model_->link_data_o[8 * link + i];
+    for (int i = 0; i < kPacketWords; ++i) record.words[i] = model_->link_data_o[kPacketWords * link + i];
     shared_.state(rank_).packets.store(++packets_, std::memory_order_relaxed);
   }
   sample();
@@ -200,6 +235,7 @@ void KernelNode::evaluate() {
     put(model_->push_open_valid_i, port, 1, push[port].opening ? 1 : 0);
     put(model_->pop_open_valid_i, port, 1, pop[port].opening ? 1 : 0);
     put(model_->push_valid_i, port, 1, push[port].valid ? 1 : 0);
+    put(model_->collective_open_valid_i, port, 1, unit[port].opening ? 1 : 0);
   }
 }
 
@@ -216,8 +252,32 @@ void KernelNode::put_open(bool sends, int port, const kernels::PortOpen& open) {
   put(pin, at + 92, 16, open.peer);
 }
 
+void KernelNode::put_unit(int port, const kernels::UnitOpen& open) {
+  auto& pin = model_->collective_open_i;
+  const int at = port * kCollectiveBits;
+  const std::vector<std::uint32_t>& children = open.place.children;
+  put(pin, at, 8, open.lanes);
+  put(pin, at + 8, 16, 0);  // members: scatter and gather alone
+  for (std::size_t i = 0; i < 4; ++i)
+    put(pin, at + 24 + static_cast<int>(16 * i), 16, i < children.size() ? children[i] : 0);
+  put(pin, at + 88, 3, children.size());
+  put(pin, at + 91, 16, open.place.parent.value_or(0));
+  put(pin, at + 107, 8, open.func);
+  put(pin, at + 115, 6, open.dtype);
+  put(pin, at + 121, 2, open.size);
+  put(pin, at + 123, 32, open.count);
+  put(pin, at + 155, 16, open.port);
+  put(pin, at + 171, 16, open.root);
+  put(pin, at + 187, 1, open.root == rank_ ? 1 : 0);
+  put(pin, at + 188, 3, static_cast<std::uint64_t>(open.kind));
+  put(pin, at + 191, 1, open.bare ? 1 : 0);
+}
+
 void KernelNode::drive() {
   for (int port = 0; port < kPorts; ++port) {
+    const kernels::UnitEnd& joint = unit[port];
+    if (joint.opening && get(model_->collective_open_valid_i, port, 1) == 0) put_unit(port, joint.open);
+    put(model_->collective_open_valid_i, port, 1, joint.opening ? 1 : 0);
     const PushEnd& to = push[port];
     if (to.opening && get(model_->push_open_valid_i, port, 1) == 0) put_open(true, port, to.open);
     put(model_->push_open_valid_i, port, 1, to.opening ? 1 : 0);
@@ -268,6 +328,13 @@ void KernelNode::sample() {
       for (int i = 0; i < kWordWords; ++i) words[i] = model_->pop_data_o[port * kWordWords + i];
       std::memcpy(from.word.data(), words, sizeof words);
       from.ready = false;
+    }
+    // The ends that a unit opens are open from then until it has nothing more to do.
+    kernels::UnitEnd& joint = unit[port];
+    if (joint.opening && get(model_->collective_open_ready_o, port, 1) != 0) {
+      joint.opening = false;
+      to.active = joint.pushes;
+      from.active = joint.pops;
     }
   }
 }

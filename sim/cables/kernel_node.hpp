@@ -24,6 +24,9 @@ class KernelNode final : public kernels::SmiNode {
   explicit KernelNode(const kernels::SmiNodeSettings& settings);
   ~KernelNode() override;
 
+  bool broadcasts(std::uint32_t port) const override;
+  bool reduces(std::uint32_t port, std::uint32_t dtype, std::uint32_t func) const override;
+  kernels::PortTree tree(std::uint32_t root, const std::vector<std::uint32_t>& members) const override;
   bool cycle(std::chrono::microseconds at_most) override;
   void moved() override;
   std::uint64_t moves() const override;
@@ -38,18 +41,20 @@ class KernelNode final : public kernels::SmiNode {
   std::string strays() const override;
 
  private:
-  void load(const Routes& routes);
+  void load();
   bool neighbours_are_there(std::chrono::microseconds at_most) const;
   bool sleeps() const;
   void drive();
   void sample();
   void evaluate();
   void put_open(bool sends, int port, const kernels::PortOpen& open);
+  void put_unit(int port, const kernels::UnitOpen& open);
 
   std::uint32_t rank_;
   std::uint64_t latency_;
   double bytes_per_cycle_;
   SharedCables shared_;
+  const Routes routes_;
   std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Vunisono_smi_node> model_;
   std::array<std::optional<Port>, kLinks> peers_;  ///< by link: the other end of its cable

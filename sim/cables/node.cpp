@@ -16,7 +16,7 @@ constexpr int kOpenBits = 108;
 constexpr int kComplaintBits = 81;
 constexpr int kCountBits = 6;
 // And of collective_t, opening_t, differ_t.
-constexpr int kCollectiveBits = 191;
+constexpr int kCollectiveBits = 192;
 constexpr int kOpeningBits = 85;
 constexpr int kDifferBits = 2 * kOpeningBits + 16;
 constexpr int kChildren = 4;
@@ -233,6 +233,7 @@ void CableNode::drive_collective(int port) {
   pop = End{};
   const auto elements = static_cast<std::uint32_t>(call.bytes.size() >> call.size);
   push.message = {.port = port, .count = elements, .size = call.size, .lanes = call.lanes, .pause = call.push_pause};
+  push.message.flush = call.flush;
   push.message.bytes = std::move(joint.call.bytes);
   push.part = call.kind == Collective::Kind::kScatter ? call.count : 0;
   pop.message = {.port = port, .size = call.size, .pause = call.pop_pause};

@@ -17,11 +17,11 @@ namespace unisono::sim {
 
 /// What leaves a node by one link in one cycle, to the other end of the cable.
 struct CableRecord {
-  std::uint32_t words[8];
-  std::uint8_t valid;    ///< a packet
-  std::uint8_t channel;  ///< its
-  std::uint8_t freed;    ///< a bit for each channel of which a place is free again
-  std::uint8_t up;       ///< the node runs
+  std::uint32_t words[64];  ///< as many as a packet has
+  std::uint8_t valid;       ///< a packet
+  std::uint8_t channel;     ///< its
+  std::uint8_t freed;       ///< a bit for each channel of which a place is free again
+  std::uint8_t up;          ///< the node runs
 };
 
 /// What one rank tells the others; all are zero when the job begins. `unisono run` reads the first three when all have

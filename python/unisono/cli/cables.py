@@ -14,13 +14,16 @@ from pathlib import Path
 from ..errors import InvalidArgumentError
 from ..routing import topology
 from ..routing.nodes import files_for_nodes
-from .cluster import PACKAGE, ROOT
+from . import node_model, node_shape
+from .node_model import NodeError
+from .node_shape import NodeShape, ShapeError
 
 CLOCK_KHZ = 250_000
 MOST_RANKS = 32  #: that the simulated nodes' tables hold
 LINKS = 4
 STATE_BYTES = 128  #: of a rank, at the beginning of the shared memory (sim/cables/shared_cables.hpp)
-NODE_PORTS = (4, 16)  #: of the nodes that there are
+COLLECTIVES = ("units", "channels")  #: what carries kernels' collectives; the first where ports have it
+PROTOCOLS = ("degree", "eager", "credits")  #: of channels between two ranks; the first: k decides
 
 
 class CablesError(Exception):
@@ -34,8 +37,13 @@ class CablesOptions:
     topology: str
     latency: int = 40  #: cycles from node to node; more than that, and a cable's 64 places do not fill it
     gbits: float = 40.0  #: of a cable
-    ports: int = NODE_PORTS[0]
+    ports: int | None = None  #: at least; None: 4, or those that `endpoints` use
     report: str | None = None  #: a file for what the job took, as JSON
+    endpoints: tuple[str, ...] = ()  #: descriptions of the job's programs; the node is made for them
+    reads: int | None = None  #: R
+    packet: int | None = None  #: bytes
+    collectives: str | None = None  #: of COLLECTIVES
+    protocol: str | None = None  #: of PROTOCOLS; None: that of `endpoints`
 
 
 class Cables:
@@ -44,10 +52,14 @@ class Cables:
     def __init__(self, ranks: int, options: CablesOptions) -> None:
         self._ranks = ranks
         self._options = options
-        self._library = find_node(options.ports)
         if ranks > MOST_RANKS:
             raise CablesError(f"{ranks} ranks were asked for; simulated nodes on cables know up to {MOST_RANKS}")
-        self._files = _routes(ranks, options)
+        try:
+            shape = _shape(options)
+            self._files = _routes(ranks, options, shape.ports)
+            self._library = _node(shape, made=bool(options.endpoints))
+        except (NodeError, ShapeError) as failure:
+            raise CablesError(str(failure)) from failure
         self._folder: str | None = None
         self._memory: int | None = None
         self.told = ""  #: what the job took, once it has ended
@@ -70,7 +82,16 @@ class Cables:
             "bytes_per_cycle": self._options.gbits * 1e6 / 8 / CLOCK_KHZ,
             "clock_khz": CLOCK_KHZ,
         }
-        return {"UNISONO_CABLES": "".join(f"{name}={value}\n" for name, value in fields.items())}
+        told = {"UNISONO_CABLES": "".join(f"{name}={value}\n" for name, value in fields.items())}
+        if self._options.collectives is not None:
+            told["UNISONO_SMI_COLLECTIVES"] = self._options.collectives
+        protocol = self._options.protocol
+        # Descriptions say `credits` unless they are asked for `eager`; k decides then, as natively.
+        if protocol is None and self._options.endpoints and node_shape.are_eager(self._options.endpoints):
+            protocol = "eager"
+        if protocol is not None:
+            told["UNISONO_SMI_PROTOCOL"] = protocol
+        return told
 
     def start(self) -> None:
         """Makes what ranks need."""
@@ -108,7 +129,7 @@ class Cables:
                 Path(self._options.report).write_text(json.dumps(result, indent=1) + "\n")
 
 
-def _routes(ranks: int, options: CablesOptions) -> dict[str, bytes]:
+def _routes(ranks: int, options: CablesOptions, ports: int) -> dict[str, bytes]:
     """Files with tables for the job's ranks, which are proven free of circles. Raises `CablesError`."""
     try:
         network = topology.load(Path(options.topology), LINKS)
@@ -117,23 +138,38 @@ def _routes(ranks: int, options: CablesOptions) -> dict[str, bytes]:
                 f"--cables: {options.topology} has {network.size} node{'s' * (network.size != 1)}, and the job "
                 f"{ranks} rank{'s' * (ranks != 1)}"
             )
-        return files_for_nodes(network, options.ports)
+        return files_for_nodes(network, ports)
     except InvalidArgumentError as failure:
         raise CablesError(f"--cables: {failure}") from failure
 
 
-def find_node(ports: int) -> str:
-    """The library with the simulated node: UNISONO_SMI_NODE, or in the build folder, or beside the package."""
+def _shape(options: CablesOptions) -> NodeShape:
+    """What the job's nodes are built for. Raises `ShapeError`."""
+    if options.endpoints:
+        shape = node_shape.of_programs(options.endpoints)
+        return shape.needs(options.ports, options.reads, options.packet)
+    return NodeShape(ports=min(node_model.READY_MADE)).needs(options.ports, options.reads, options.packet)
+
+
+def _node(shape: NodeShape, *, made: bool) -> str:
+    """The library with such a node: UNISONO_SMI_NODE; or one that is `made` for a program, or has an R or packets of
+    its own, and is built where that is possible; or the smallest ready-made one that does. Raises `NodeError`.
+    """
     named = os.environ.get("UNISONO_SMI_NODE")
     if named:
         if not os.path.isfile(named):
-            raise CablesError(f"UNISONO_SMI_NODE is {named!r}, which is no file")
+            raise NodeError(f"UNISONO_SMI_NODE is {named!r}, which is no file")
         return named
-    name = f"libunisono_smi_node_{ports}.so"
-    for candidate in (ROOT / "build" / "release" / "sim" / "cables" / name, PACKAGE / name, PACKAGE / "lib" / name):
-        if candidate.is_file():
-            return str(candidate)
-    raise CablesError(
-        f"the simulated node ({name}) is not built: `make cables` in a checkout builds it (it needs Verilator, and "
-        "takes minutes); or say where it is with UNISONO_SMI_NODE"
-    )
+    enough = node_model.is_ready_made(shape)
+    if made or not enough or shape.ports not in node_model.READY_MADE:
+        lacking = node_model.lacking()
+        if lacking is None:
+            return node_model.built(shape, node_model.say)
+        if not enough:
+            raise NodeError(
+                f"this program needs a node of {shape}, which must be built, and here is no {lacking}; ready-made "
+                f"nodes have up to {max(node_model.READY_MADE)} ports, R = 8 and packets of 32 bytes"
+            )
+        node_model.say(f"a node for this program ({shape}) cannot be built without {lacking}: a ready-made one serves, "
+                       "and collectives go over channels")  # fmt: skip
+    return node_model.ready_made(next(ports for ports in node_model.READY_MADE if ports >= shape.ports))

@@ -7,13 +7,14 @@ import contextlib
 import os
 import sys
 
-from .cables import NODE_PORTS, Cables, CablesError, CablesOptions
+from .cables import COLLECTIVES, PROTOCOLS, Cables, CablesError, CablesOptions
 from .carrier import CARRIERS, CarrierOptions
 from .cluster import Cluster, ClusterError, ClusterOptions
 from .command import Command, CommandError
 from .environment import JOB_VARIABLES
 from .hostlist import MOST_ON_A_HOST, HostListError, HostRanks, read_file, read_list
 from .launcher import Launcher, LauncherError
+from .node_shape import MOST_PORTS
 from .way import SSH, Plan, Way
 from .ways import tls_fault
 
@@ -142,7 +143,26 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--cable-latency", type=_cycles, metavar="CYCLES", help="from node to node, in cycles of 250 MHz (40)"
     )
     cables.add_argument("--cable-gbits", type=_gbits, metavar="RATE", help="Gb/s that a cable carries (40)")
-    cables.add_argument("--node-ports", type=int, choices=NODE_PORTS, help="ports of a node (4)")
+    cables.add_argument(
+        "--endpoints",
+        action="append",
+        metavar="FILE",
+        help="a program of the job, as `unisono kernel generate` has described it: nodes get its ports, R and packets, "
+        "and the units of its collectives. Can be given several times. Builds the node where it is not kept yet",
+    )
+    cables.add_argument("--node-ports", type=_ports, metavar="N", help="ports of a node, at least (4)")
+    cables.add_argument("--node-reads", type=int, metavar="R", help="packets that an arbiter takes from one input (8)")
+    cables.add_argument("--node-packet", type=int, metavar="BYTES", help="bytes of a packet: 32, 64, 128, 256 (32)")
+    cables.add_argument(
+        "--collectives",
+        choices=COLLECTIVES,
+        help="broadcast and reduction by the units of nodes, where ports have them (the default), or over channels",
+    )
+    cables.add_argument(
+        "--protocol",
+        choices=PROTOCOLS,
+        help="of channels between two ranks: by the asynchronicity degree (the default), eager, or with credits",
+    )
     cables.add_argument("--cycles", metavar="FILE", help="write what the kernels took to a file, as JSON")
     parser.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="run a module as `python -m MODULE` does"
@@ -211,6 +231,13 @@ def _cycles(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is no whole number of cycles from 0 to 2^32-1")
 
 
+def _ports(text: str) -> int:
+    with contextlib.suppress(ValueError):
+        if 1 <= int(text) <= MOST_PORTS:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} ports were asked for; allowed are 1 to {MOST_PORTS}")
+
+
 def _gbits(text: str) -> float:
     with contextlib.suppress(ValueError):
         if 0 < float(text) <= 1000:
@@ -223,7 +250,12 @@ def _cables(options: argparse.Namespace, platform: str, others: list[str]) -> Ca
     given = {
         "--cable-latency": options.cable_latency,
         "--cable-gbits": options.cable_gbits,
+        "--endpoints": options.endpoints,
         "--node-ports": options.node_ports,
+        "--node-reads": options.node_reads,
+        "--node-packet": options.node_packet,
+        "--collectives": options.collectives,
+        "--protocol": options.protocol,
         "--cycles": options.cycles,
     }
     named = [name for name, value in given.items() if value is not None]
@@ -242,8 +274,13 @@ def _cables(options: argparse.Namespace, platform: str, others: list[str]) -> Ca
         options.cables,
         options.cable_latency or known.latency,
         options.cable_gbits or known.gbits,
-        options.node_ports or known.ports,
+        options.node_ports,
         options.cycles,
+        tuple(options.endpoints or ()),
+        options.node_reads,
+        options.node_packet,
+        options.collectives,
+        options.protocol,
     )
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from kernels_support import HERE, unisono
 from unisono import config
-from unisono.cli.cables import CablesError, find_node
+from unisono.cli import node_model
 from unisono.kernels import parsing
 
 
 def is_built() -> bool:
     try:
-        find_node(4)
-    except CablesError:
+        node_model.ready_made(4)
+    except node_model.NodeError:
         return False
     return True
 

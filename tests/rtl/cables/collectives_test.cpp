@@ -137,6 +137,7 @@ Joined join(CableNetwork& network, const Routes& routes, const std::vector<int>&
     call.lanes = shape.lanes;
     call.push_pause = random() % 2 ? shape.pause : 0;
     call.pop_pause = random() % 2 ? shape.pause : 0;
+    call.flush = random() % 2 ? 0 : shape.pause;
     Bytes expected;
     switch (shape.kind) {
       case Kind::kBroadcast:

@@ -3,7 +3,7 @@
 //
 // A writer here may write to a channel in a cycle only if the channel had room Slack cycles before; it
 // may do so in every cycle. That is what unisono_smi_select does, with Slack = 2. The reader pops
-// any head whenever it likes. One packet of one channel is marked and followed.
+// any head whenever it likes, or reads it and keeps it. One packet of one channel is marked and followed.
 
 module unisono_smi_queue_proof #(
   parameter int unsigned Width     = 2,
@@ -21,6 +21,7 @@ module unisono_smi_queue_proof #(
   input logic [RouteBits-1:0]   in_route_i,
   input logic [Width-1:0]       in_data_i,
   input logic [Channels-1:0]    pop_i,
+  input logic                   keep_i,
   input logic                   mark_i,
   input logic [ChannelBits-1:0] watched_i
 );
@@ -50,6 +51,7 @@ module unisono_smi_queue_proof #(
     .head_route_o(head_route),
     .head_last_o (unused_last),
     .pop_i,
+    .keep_i,
     .out_route_o (route),
     .out_data_o  (data)
   );
@@ -100,7 +102,7 @@ module unisono_smi_queue_proof #(
     count_t inside_q;
     logic   push, pop;
     assign push = in_valid_i && in_channel_i == ChannelBits'(c);
-    assign pop  = pop_i[c];
+    assign pop  = pop_i[c] && !keep_i;
     always_ff @(posedge clk_i) begin
       inside_q <= !rst_ni ? '0 : inside_q + count_t'(push) - count_t'(pop);
     end
@@ -120,9 +122,10 @@ module unisono_smi_queue_proof #(
   logic [Width-1:0]     data_q;
   logic [RouteBits-1:0] route_q;
   count_t               ahead_q;
-  logic                 push_w, pop_w;
+  logic                 push_w, pop_w, read_w;
   assign push_w = in_valid_i && in_channel_i == watched_i;
-  assign pop_w  = pop_i[watched_i];
+  assign read_w = pop_i[watched_i];
+  assign pop_w  = read_w && !keep_i;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       marked_q  <= 1'b0;
@@ -140,7 +143,7 @@ module unisono_smi_queue_proof #(
         over_q  <= ahead_q == '0;
       end
       // The packet is offered from the cycle after its pop until the next pop, or for that cycle.
-      if (marked_q && !over_q && pop_w && ahead_q == '0) begin
+      if (marked_q && !over_q && read_w && ahead_q == '0) begin
         offered_q <= 1'b1;
       end else if (pop_i != '0 || !Holds) begin
         offered_q <= 1'b0;
