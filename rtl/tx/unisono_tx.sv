@@ -348,6 +348,8 @@ module unisono_tx
   source_t              source_q;
   words_t               words_left_q;    // payload words still to go out
   logic [ByteBits-1:0]  tail_q;          // bytes in the last one, modulo DataBytes
+  // The meta word of a header that is alone leaves while that is completed; then nothing comes before it.
+  logic                 early_meta, locked_q, locked_channel_q;
 
   logic     channel, offer, header_last;
   waiting_t next;
@@ -356,8 +358,8 @@ module unisono_tx
   logic [2**IndexBits-1:0][DataBytes*8-1:0] header_words;
   logic [SegmentWidth-1:0] bytes;
 
-  assign channel   = index_q != '0 ? channel_q : complete[1];
-  assign offer     = state_q == StateHeader && (index_q != '0 || complete != '0);
+  assign channel   = index_q != '0 ? channel_q : locked_q ? locked_channel_q : complete[1];
+  assign offer     = state_q == StateHeader && (index_q != '0 || (locked_q ? complete[locked_channel_q] : complete != '0));
   assign next      = waiting[{channel, out_place_q[channel]}];
   assign next_late = finished_q[channel] != '0 ? finish[{channel, out_place_q[channel]}] : late_now;
 
@@ -409,9 +411,21 @@ module unisono_tx
     end
   end
 
-  // The first header word and the meta word leave in the same cycle. Until then the channel may
-  // still change, so neither is offered before both can leave.
-  assign meta = offer && index_q == '0 && word_ready && meta_ready;
+  // The first header word and the meta word leave in the same cycle, if that has not left before. Until then the channel
+  // may still change, so neither is offered before both can leave.
+  assign meta = offer && index_q == '0 && !locked_q && word_ready && meta_ready;
+
+  assign early_meta = valid1_q && taken_q[0] + taken_q[1] == level_t'(1) && state_q == StateHeader && meta_ready;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      locked_q <= 1'b0;
+    end else if (early_meta) begin
+      locked_q <= 1'b1;
+    end else if (word) begin
+      locked_q <= 1'b0;
+    end
+    if (early_meta) locked_channel_q <= control1;
+  end
 
   always_comb begin
     word_valid = 1'b0;
@@ -420,7 +434,7 @@ module unisono_tx
     word_last  = final_word;
     unique case (state_q)
       StateHeader: begin
-        word_valid = meta || (offer && index_q != '0);
+        word_valid = meta || (offer && (index_q != '0 || locked_q));
         word_data  = header_words[index_q];
         word_keep  = '1;
         word_last  = header_last && bytes == '0;
@@ -494,9 +508,11 @@ module unisono_tx
   ) u_meta (
     .clk_i,
     .rst_ni,
-    .in_valid_i (meta),
+    .in_valid_i (meta || early_meta),
     .in_ready_o (meta_ready),
-    .in_data_i  ({channel, next.session[14:0], 16'(bytes) + 16'(HeaderBytes)}),
+    .in_data_i  (early_meta ? {control1, command1_q.session[14:0],
+                               command1_q.header.segment_bytes[15:0] + 16'(HeaderBytes)}
+                            : {channel, next.session[14:0], 16'(bytes) + 16'(HeaderBytes)}),
     .out_valid_o(meta_valid_o),
     .out_ready_i(meta_ready_i),
     .out_data_o ({meta_session_o, meta_bytes_o})
@@ -525,6 +541,7 @@ module unisono_tx
 
   logic unused_bits;
   assign unused_bits = ^{unused_user, unused_sequence, unused_observed, command1_q.control,
+                         command1_q.communicator, command1_q.peer,
                          next.session[15], next.header.checksum, next.header.session_sequence,
                          next.header.credits,
                          body[511:480], late[511:480], session_open_session_i};
