@@ -441,7 +441,8 @@ class Bench:
             return
         job = self.joins[0]
         assert len(names) == 1, f"operands {names} of a word that the plugins do not get"
-        assert job.func == F.NONE and not job.wide, f"passes the plugins by: {job.values}"
+        assert job.func == F.NONE, f"passes the plugins by: {job.values}"
+        assert not job.wide, f"passes the plugins by: {job.values}"
         self.seen["words past the plugins"] += 1
         self.passed += 1
         if int(getattr(dut, f"{names[0]}_last_i").value):
