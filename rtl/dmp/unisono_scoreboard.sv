@@ -386,13 +386,14 @@ module unisono_scoreboard #(
   entry_t retire_entry;
   logic [5:0] unused_probe;
 
-  // A move that is found to wait for nothing at all is offered as it is armed, past the examination. One such move can be
-  // on offer; what the drain has begun to offer goes first.
+  // A move that is found to wait for nothing at all, or before which none is left, is offered as it is armed, past the
+  // examination. One such move can be on offer; what the drain has begun to offer goes first.
   logic direct_arm, direct_q, issue_direct, drain_held_q;
   logic [IdWidth-1:0] direct_id_q, direct_id, issue_id;
   slot_t issue_slot;
   assign direct_arm = arm && !found.trivial && !found.malformed && !direct_q &&
-                      (found.relative | found.streams | consumed_of | sent_of) == '0;
+                      (head_q[found.slot] == armed_q[found.slot] ||
+                       (found.relative | found.streams | consumed_of | sent_of) == '0);
   assign direct_id = direct_q ? direct_id_q : {found.slot, found.entry};
   assign issue_direct = (direct_q || direct_arm) && !drain_held_q;
   assign issue_id = issue_direct ? direct_id : drain_id;

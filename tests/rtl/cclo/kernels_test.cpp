@@ -360,7 +360,7 @@ TEST_F(Kernels, FromTheCallToTheFirstWord) {
     EXPECT_EQ(probes[1].answers.back(), receive.call_id);
   }
   // By then the call comes from the microcode memory.
-  EXPECT_LE(first, 32U);
+  EXPECT_LE(first, 30U);
   for (std::uint32_t node = 0; node < 2; ++node) cluster_.node(node).attach(nullptr);
 }
 
