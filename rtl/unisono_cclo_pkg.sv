@@ -22,6 +22,7 @@ package unisono_cclo_pkg;
   localparam int unsigned SegmentWidth = $clog2(MaxSegment + 1);
 
   typedef logic [SlotWidth-1:0] slot_t;                // an active call
+  typedef logic [$clog2(MaxStreamPorts)-1:0] stream_port_t;
   typedef logic [EntryWidth-1:0] entry_t;              // a place in its window: move number modulo Window
   typedef logic [RankWidth-1:0] rank_t;                // a rank of a communicator
   typedef logic [CommunicatorWidth-1:0] communicator_t;

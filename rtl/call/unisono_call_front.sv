@@ -88,6 +88,11 @@ module unisono_call_front #(
   output logic [63:0]                                      descriptor_data_o,
   // The four rows among which it is, for the microcode memory.
   output unisono_call_pkg::call_quad_t                     descriptor_quad_o,
+  // Descriptors as they are stored, and whether that of the start item is the one that came last.
+  output logic                                             store_valid_o,
+  output unisono_call_pkg::call_quad_index_t               store_quad_o,
+  output unisono_call_pkg::call_quad_t                     store_data_o,
+  output logic                                             work_newest_o,
   input  logic [Programs-1:0]                              program_loaded_i,
   output logic                                             run_o,
   output logic                                             firmware_valid_o,
@@ -110,9 +115,11 @@ module unisono_call_front #(
   output logic                                             clear_failed_o,
   input  logic [ClearBlocks-1:0]                           clear_done_i,
   output logic [unisono_cclo_pkg::Calls-1:0]               active_o,
-  // Which of their regions are streams, with the port as address.
+  // Which of their regions are streams, and their ports.
   output logic [unisono_cclo_pkg::Calls-1:0]               src_stream_o,
   output logic [unisono_cclo_pkg::Calls-1:0]               dst_stream_o,
+  output unisono_cclo_pkg::stream_port_t [unisono_cclo_pkg::Calls-1:0] src_port_o,
+  output unisono_cclo_pkg::stream_port_t [unisono_cclo_pkg::Calls-1:0] dst_port_o,
   output logic [unisono_cclo_pkg::Calls-1:0]               failing_o,
   output unisono_call_pkg::generation_t [unisono_cclo_pkg::Calls-1:0] generation_o,
 
@@ -372,12 +379,31 @@ module unisono_call_front #(
     .entry_o           (slot_entry),
     .src_stream_o      (src_stream),
     .dst_stream_o      (dst_stream),
+    .src_port_o,
+    .dst_port_o,
     .slot_call_id_o,
     .waits_for_cpu_o   (waits_for_cpu)
   );
 
   assign call_ended_o        = end_valid[0] && end_ready[0];
   assign call_ended_failed_o = ends[0].code != '0;
+
+  call_entry_t newest_q;
+  logic        whole_q;
+  always_ff @(posedge clk_i) begin
+    if (!engine_rst_n) begin
+      whole_q <= 1'b0;
+    end else if (write) begin
+      whole_q <= write_quad == call_quad_index_t'(Quads - 1);
+    end
+    if (write) begin
+      newest_q <= write_entry;
+    end
+  end
+  assign store_valid_o = write;
+  assign store_quad_o  = write_quad;
+  assign store_data_o  = write_data;
+  assign work_newest_o = whole_q && slot_entry[work_slot_o] == newest_q;
 
   unisono_call_memory u_memory (
     .clk_i,

@@ -81,7 +81,7 @@ module unisono_call_kernels #(
     assign deadline_stop_o[k]      = taken[k];
 
     logic unused;
-    assign unused = |{call_q.deadline_us, call_q.src_stream, call_q.dst_stream};
+    assign unused = |{call_q.deadline_us, call_q.src_stream, call_q.dst_stream, call_q.src_port, call_q.dst_port};
 
     assign run      = call_q.mode == NopRun[1:0];
     assign accepted = offer_q && kernel_start_ready_i[k];

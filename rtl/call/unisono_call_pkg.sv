@@ -63,6 +63,8 @@ package unisono_call_pkg;
     logic [1:0] mode;              // of a nop
     logic src_stream;
     logic dst_stream;
+    unisono_cclo_pkg::stream_port_t src_port;   // if they are streams
+    unisono_cclo_pkg::stream_port_t dst_port;
   } call_start_t;
 
   // The end of a call, on its way back.

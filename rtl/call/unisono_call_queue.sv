@@ -106,6 +106,8 @@ module unisono_call_queue #(
     logic [1:0]  mode;
     logic        src_stream;
     logic        dst_stream;
+    unisono_cclo_pkg::stream_port_t src_port;
+    unisono_cclo_pkg::stream_port_t dst_port;
     logic [31:0] deadline_us;
     logic [31:0] tag;
   } kept_t;
@@ -229,6 +231,7 @@ module unisono_call_queue #(
   collective_e collective_q;
   logic [7:0]  algorithm_q;
   logic        src_stream_q, dst_stream_q;
+  unisono_cclo_pkg::stream_port_t src_port_q, dst_port_q;
   place_t      communicator_q;
   logic [KernelWidth-1:0] kernel_number_q;
   logic [31:0] tag_q, deadline_q, call_id_q, wait0_q, wait1_q;
@@ -314,6 +317,10 @@ module unisono_call_queue #(
       communicator_q  <= write_data_o[1][31:8] != '0 ? 9'h100 : {1'b0, write_data_o[1][7:0]};
       kernel_number_q <= write_data_o[1][32+:KernelWidth];
       {deadline_q, tag_q} <= write_data_o[2];
+    end
+    if (quad_step && quad_q == call_quad_index_t'(1)) begin
+      src_port_q <= write_data_o[0][$bits(src_port_q)-1:0];
+      dst_port_q <= write_data_o[2][$bits(dst_port_q)-1:0];
     end
     if (quad_step && last_quad) begin
       {wait0_q, call_id_q} <= write_data_o[0];
@@ -559,6 +566,7 @@ module unisono_call_queue #(
 
   // ---- one thing at a time
 
+  logic direct_start;
   // What a start has changed reaches the requests, and free places, two cycles after it.
   logic [1:0] hold_q;
   logic       slot_free_q;
@@ -566,7 +574,7 @@ module unisono_call_queue #(
     slot_free_q <= rst_ni && slot_free_i;
     if (!rst_ni) begin
       hold_q <= '0;
-    end else if (state_q == StStart) begin
+    end else if (state_q == StStart || direct_start) begin
       hold_q <= 2'd2;
     end else if (hold_q != '0) begin
       hold_q <= hold_q - 2'd1;
@@ -598,6 +606,9 @@ module unisono_call_queue #(
                || (!found && (candidate_place_q == PlaceNone
                               || (candidate_place_q == PlaceSlot && slot_free_i && slot_free_q && hold_q == '0
                                   && !request_any)));
+
+  // One for a slot does so as it is entered. As it stood behind none, it leaves its order without a trace.
+  assign direct_start = state_q == StEnter && direct && enter_code == '0 && candidate_place_q == PlaceSlot;
 
   logic end_turn_q;                      // whose end goes first
   logic [1:0] end_grant;
@@ -637,7 +648,7 @@ module unisono_call_queue #(
           end
         end
         StEnter: begin
-          state_q <= direct ? StStart : StIdle;
+          state_q <= direct && !direct_start ? StStart : StIdle;
           if (direct) begin
             pick_q <= entry_q;
           end
@@ -657,11 +668,16 @@ module unisono_call_queue #(
 
   // ---- starts
 
+  call_start_t candidate_start;
+  assign candidate_start = '{entry: entry_q, call_id: call_id_q, tag: tag_q, deadline_us: deadline_q,
+                             mode: algorithm_q[1:0], src_stream: src_stream_q, dst_stream: dst_stream_q,
+                             src_port: src_port_q, dst_port: dst_port_q};
+
   (* ram_style = "distributed" *) kept_t keeps [Entries];
   always_ff @(posedge clk_i) begin
     if (state_q == StEnter) begin
       keeps[entry_q] <= '{place: candidate_place_q, kernel: kernel_number_q, requester: requester_q, call_id: call_id_q, mode: algorithm_q[1:0],
-                          src_stream: src_stream_q, dst_stream: dst_stream_q,
+                          src_stream: src_stream_q, dst_stream: dst_stream_q, src_port: src_port_q, dst_port: dst_port_q,
                           deadline_us: deadline_q, tag: tag_q};
     end
   end
@@ -673,14 +689,16 @@ module unisono_call_queue #(
   end
 
   always_ff @(posedge clk_i) begin
-    slot_start_o   <= rst_ni && starts && kept.place == PlaceSlot;
+    slot_start_o   <= rst_ni && ((starts && kept.place == PlaceSlot) || direct_start);
     kernel_start_o <= '0;
     if (rst_ni && starts && kept.place == PlaceKernel) begin
       kernel_start_o[kept.kernel] <= 1'b1;
     end
-    start_o <= '{entry: pick_q, call_id: kept.call_id, tag: kept.tag,
+    if (state_q == StEnter) start_o <= candidate_start;
+    else start_o <= '{entry: pick_q, call_id: kept.call_id, tag: kept.tag,
                  deadline_us: kept.deadline_us, mode: kept.mode,
-                 src_stream: kept.src_stream, dst_stream: kept.dst_stream};
+                 src_stream: kept.src_stream, dst_stream: kept.dst_stream,
+                 src_port: kept.src_port, dst_port: kept.dst_port};
   end
 
   // ---- the table
@@ -714,14 +732,14 @@ module unisono_call_queue #(
       end
       if (state_q == StEnter) begin
         listed_q[entry_q]      <= 1'b1;
-        parked_q[entry_q]      <= 1'b1;
+        parked_q[entry_q]      <= !direct_start;
         failed_q[entry_q]      <= enter_code != '0;
         twin_q[entry_q]        <= twin_found_q;
         wait0_valid_q[entry_q] <= wait0_found_q;
         wait1_valid_q[entry_q] <= wait1_found_q;
         if (enter_code == '0 && candidate_order_q != OrderNone) begin
           order_valid_q[entry_q] <= order_found_q;
-          tail_q[entry_q]        <= 1'b1;
+          tail_q[entry_q]        <= !direct_start;
           if (order_found_q) begin
             tail_q[order_at_q] <= 1'b0;
           end

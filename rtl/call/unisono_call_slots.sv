@@ -81,6 +81,8 @@ module unisono_call_slots #(
   output unisono_call_pkg::call_entry_t [unisono_cclo_pkg::Calls-1:0] entry_o,
   output logic [unisono_cclo_pkg::Calls-1:0]             src_stream_o,
   output logic [unisono_cclo_pkg::Calls-1:0]             dst_stream_o,
+  output unisono_cclo_pkg::stream_port_t [unisono_cclo_pkg::Calls-1:0] src_port_o,
+  output unisono_cclo_pkg::stream_port_t [unisono_cclo_pkg::Calls-1:0] dst_port_o,
   output logic [unisono_cclo_pkg::Calls-1:0][31:0]       slot_call_id_o,
   // A failed call cannot end because the microcontroller still works on it.
   output logic                                           waits_for_cpu_o
@@ -105,6 +107,7 @@ module unisono_call_slots #(
   generation_t [Calls-1:0] generation_q;
   call_entry_t [Calls-1:0] entry_q;
   logic [Calls-1:0]        src_stream_q, dst_stream_q;
+  unisono_cclo_pkg::stream_port_t [Calls-1:0] src_port_q, dst_port_q;
   logic [Calls-1:0][31:0]  call_id_q;
 
   assign active_o     = active_q;
@@ -114,6 +117,8 @@ module unisono_call_slots #(
   assign slot_call_id_o = call_id_q;
   assign src_stream_o = src_stream_q;
   assign dst_stream_o = dst_stream_q;
+  assign src_port_o   = src_port_q;
+  assign dst_port_o   = dst_port_q;
 
   // -------------------------------------------------------------------------------------------- starts
 
@@ -415,6 +420,8 @@ module unisono_call_slots #(
       entry_q[free_slot_q]      <= start_call_i.entry;
       call_id_q[free_slot_q]    <= start_call_i.call_id;
       src_stream_q[free_slot_q] <= start_call_i.src_stream;
+      src_port_q[free_slot_q]   <= start_call_i.src_port;
+      dst_port_q[free_slot_q]   <= start_call_i.dst_port;
       dst_stream_q[free_slot_q] <= start_call_i.dst_stream;
     end
     waits_for_cpu_o <= rst_ni && (failing_q & (in_cpu_q | ~delivered_q)) != '0;

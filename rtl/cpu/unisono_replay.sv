@@ -14,8 +14,12 @@
 // more than MoveCount moves stands in memory: unisono_program_fetch is told of it when such a call begins, and gives
 // it move by move. While a call's next moves are not there, waits_o asks that it is not given an item.
 //
-// Latency: from a start item to the first move 5 cycles, also when the call turns out to be new and the item
-// goes to the microcontroller; other items pass within the cycle. Throughput: one move per cycle.
+// While nothing is to be done, the descriptor that the front end stores is looked at as it comes, so that a call that is
+// known is given out as soon as it starts. This concerns the descriptor that came last alone; the others are read again.
+//
+// Latency: from a start item to the first move 1 cycle, if its descriptor came last and it is known; else 5, also when
+// the call turns out to be new and the item goes to the microcontroller; other items pass within the cycle. Throughput:
+// one move per cycle.
 // Restrictions: a step is MovesPerStep moves; an item comes when the window has room for it.
 
 module unisono_replay
@@ -45,6 +49,12 @@ module unisono_replay
   // Rows; in the next cycle come the four that stand with one.
   output logic [SlotWidth+3:0]        descriptor_address_o,
   input  logic [3:0][63:0]            descriptor_quad_i,
+  // Descriptors as they are stored: four rows at a time, 0 to 3 of these. And whether the start item's is the one that
+  // came last, whole.
+  input  logic                        store_valid_i,
+  input  logic [1:0]                  store_quad_i,
+  input  logic [3:0][63:0]            store_data_i,
+  input  logic                        work_newest_i,
   output logic [PlaceWidth-1:0]       communicator_address_o,
   input  logic [31:0]                 communicator_data_i,
 
@@ -204,10 +214,22 @@ module unisono_replay
   localparam logic [2:0] LookCompare = 3'd3;
   localparam logic [2:0] LookDecide = 3'd4;
 
+  // What is stored, while nothing else is at hand: the next four rows of the descriptor that came last. `ahead_q` says
+  // how many fours were caught, the last of `ready_q` that they have been compared with what is kept, and the
+  // communicator's state too.
+  logic catches;
+  logic [2:0] ahead_q, ready_q;
+  logic fast;
+  logic [3:0][63:0] quad;                  // the rows at hand: read, or being stored
+  assign catches = store_valid_i && state_q == StIdle && !starting_q && !is_start &&
+                   (store_quad_i == 2'd0 || ahead_q == 3'(store_quad_i));
+  assign quad = state_q == StLook ? descriptor_quad_i : store_data_i;
+
   key_t key_q, there_q;
   sizes_t sizes_q, sizes_there_q;
-  logic [1:0][47:0] sizes_last;            // of two regions, as they come
-  assign sizes_last = {descriptor_quad_i[3][47:0], descriptor_quad_i[1][47:0]};
+  logic [1:0][47:0] sizes_last, sizes_upper;   // of two regions, as they come; of the last two
+  assign sizes_last = {quad[3][47:0], quad[1][47:0]};
+  assign sizes_upper = state_q == StLook ? sizes_last : sizes_q[3:2];
   logic [31:0] tag_q;
   entry_t entry_q;
   logic exists_q, match_q, fits_q, known_there_q, taken_q;
@@ -217,9 +239,9 @@ module unisono_replay
   logic [15:0] mixed;
   entry_t home, hashed;
   mark_t mark_in, mark_q;
-  assign key_in = '{count: descriptor_quad_i[3], root: descriptor_quad_i[1][63:32],
-                    communicator: descriptor_quad_i[1][31:0], flags: descriptor_quad_i[0][32+:DescriptorFlags],
-                    head: descriptor_quad_i[0][31:0], state: '0};
+  assign key_in = '{count: quad[3], root: quad[1][63:32],
+                    communicator: quad[1][31:0], flags: quad[0][32+:DescriptorFlags],
+                    head: quad[0][31:0], state: '0};
   assign mixed = key_in.count[15:0] ^ key_in.count[31:16] ^ key_in.root[15:0] ^
                  {key_in.head[3:0], key_in.head[7:4], key_in.head[19:16], key_in.head[27:24]} ^
                  {key_in.communicator[7:0], 8'd0};
@@ -274,12 +296,20 @@ module unisono_replay
   (* ram_style = "distributed" *) length_t lengths [Entries];
 
   always_ff @(posedge clk_i) begin
-    if (look_q == LookKey) begin
+    if (look_q == LookKey || (catches && store_quad_i == 2'd0)) begin
       key_q <= key_in;
-      tag_q <= descriptor_quad_i[2][31:0];
+      tag_q <= quad[2][31:0];
       exists_q <= key_in.communicator < 32'(Communicators);
       entry_q <= home;
       mark_q <= mark_in;
+    end
+    if (catches && store_quad_i == 2'd1) sizes_q[1:0] <= sizes_last;
+    if (catches && store_quad_i == 2'd2) sizes_q[3:2] <= sizes_last;
+    if (state_q == StIdle && ahead_q > 3'd1) key_q.state <= exists_q ? communicator_data_i : '0;
+    if (state_q == StIdle) begin
+      there_q <= keys[entry_q];
+      sizes_there_q <= sizes[entry_q];
+      known_there_q <= known_q[entry_q];
     end
     if (look_q == LookTable) begin
       key_q.state <= exists_q ? communicator_data_i : '0;
@@ -293,13 +323,13 @@ module unisono_replay
       known_there_q <= known_q[entry_q];
       taken_q <= taken;
     end
-    if (look_q == LookCompare) begin
-      sizes_q[3:2] <= sizes_last;
+    if (look_q == LookCompare) sizes_q[3:2] <= sizes_last;
+    if (look_q == LookCompare || state_q == StIdle) begin
       match_q <= is_program ? loaded_q[program_slot] && key_q.state[CommunicatorValid] &&
                               !key_q.state[CommunicatorRevoked]
                             : known_there_q && there_q == key_q;
       fits_q <= is_program || (sizes_q[0] >= sizes_there_q[0] && sizes_q[1] >= sizes_there_q[1] &&
-                               sizes_last[0] >= sizes_there_q[2] && sizes_last[1] >= sizes_there_q[3]);
+                               sizes_upper[0] >= sizes_there_q[2] && sizes_upper[1] >= sizes_there_q[3]);
     end
   end
 
@@ -317,11 +347,26 @@ module unisono_replay
 
   // The tag of a call that is replayed is looked at here, all else has been when the program was made. A region that is
   // a stream is bound to its port later, as one in memory to its address (unisono_move_streams).
-  logic decides, hit, keeps;
+  logic decides, hit, keeps, begins, loads;
   assign decides = state_q == StLook && look_q == LookDecide;
   assign hit = match_q && fits_q
       && (context_there_q.space != SpacePointToPoint || unisono_cclo_pkg::is_message_tag(tag_q));
   assign keeps = !taken_q && !is_program;
+
+  // What is kept, and for which communicators, does not change while a descriptor is looked at ahead.
+  logic settles;                           // whether the start is known is decided
+  slot_t start_slot;
+  assign settles = decides || fast;
+  assign start_slot = fast ? work_i.slot : slot_q;
+  assign fast = looks && work_newest_i && ready_q[2] && hit && !is_program && !begins;
+  always_ff @(posedge clk_i) begin
+    ready_q <= state_q == StIdle ? {ready_q[1:0], ahead_q == 3'd4} : '0;
+    if (catches) ahead_q <= 3'(store_quad_i) + 3'd1;
+    if (!rst_ni || (store_valid_i && !catches) || looks || is_control || begins || loads) begin
+      ahead_q <= '0;
+      ready_q <= '0;
+    end
+  end
 
   // ------------------------------------------------------------------------------- what is under way
 
@@ -343,7 +388,9 @@ module unisono_replay
       StIdle: begin
         look_q <= '0;
         slot_q <= work_i.slot;
-        if (looks) begin
+        if (fast) begin
+          state_q <= StPlay;
+        end else if (looks) begin
           state_q <= StLook;
           look_q <= LookKey;
         end else if (plays_on) begin
@@ -391,7 +438,7 @@ module unisono_replay
   // ------------------------------------------------------------------------------------------- keeping
 
   logic cpu_lists, keeps_move, keeps_list, keeps_context, keeps_length, too_long;
-  logic begins, lists_more, moves_more, loads, load_odd, load_bad_q, load_in_use;
+  logic lists_more, moves_more, load_odd, load_bad_q, load_in_use;
   logic [ProgramWidth-1:0] load_slot, load_slot_q;
   entry_t load_entry;
   moves_t load_moves_q;
@@ -506,14 +553,14 @@ module unisono_replay
       recording_q[clear_slot_i] <= 1'b0;
       playing_q[clear_slot_i] <= 1'b0;
     end
-    if (decides) begin
-      entry_of_q[slot_q] <= entry_q;
-      count_q[slot_q] <= '0;
-      lists_q[slot_q] <= '0;
+    if (settles) begin
+      entry_of_q[start_slot] <= entry_q;
+      count_q[start_slot] <= '0;
+      lists_q[start_slot] <= '0;
       if (!is_program) last_q[entry_q[EntryWidth-2:0]] <= entry_q[EntryWidth-1];
       if (!hit && keeps) marks_q[entry_q] <= mark_q;
-      playing_q[slot_q] <= hit;
-      recording_q[slot_q] <= !hit && keeps;
+      playing_q[start_slot] <= hit;
+      recording_q[start_slot] <= !hit && keeps;
       if (!hit && keeps) known_q[entry_q] <= 1'b0;
     end
     if (begins) begin
@@ -540,7 +587,7 @@ module unisono_replay
   // --------------------------------------------------------------------------------------- giving out
 
   always_ff @(posedge clk_i) begin
-    if (state_q == StLook) begin
+    if (state_q == StLook || looks) begin
       play_entry_q <= entry_q;
       play_count_q <= '0;
       length_q <= lengths[entry_q];
@@ -560,7 +607,7 @@ module unisono_replay
   } kept_t;
 
   kept_t kept, kept_in;
-  logic read_move, have_q;
+  logic read_first, read_move, have_q;
   logic [IndexWidth-1:0] read_index;
   assign kept_in = moves_more ? '{lists: load_lists_q, move: move_t'({program_data_i, load_words_q})}
                               : '{lists: lists_q[cpu_move_slot_i], move: cpu_move_i};
@@ -570,7 +617,7 @@ module unisono_replay
                           : {entry_of_q[cpu_move_slot_i], count_q[cpu_move_slot_i][IndexWidth-1:0]}),
     .wr_data_i(kept_in),
     .rd_en_i(read_move), .rd_out_en_i(1'b1),
-    .rd_addr_i({state_q == StLook ? entry_q : play_entry_q, read_index}), .rd_data_o(kept)
+    .rd_addr_i({read_first ? entry_q : play_entry_q, read_index}), .rd_data_o(kept)
   );
 
   logic read_list, have_list_q, own_list, list_left;
@@ -582,7 +629,7 @@ module unisono_replay
                           : {entry_of_q[cpu_list_slot_i], cpu_list_index_i[ListWidth-1:0]}),
     .wr_data_i(lists_more ? program_data_i[23:0] : cpu_list_word_i),
     .rd_en_i(read_list), .rd_out_en_i(1'b1),
-    .rd_addr_i({state_q == StLook ? entry_q : play_entry_q, list_index}), .rd_data_o(list_kept)
+    .rd_addr_i({read_first ? entry_q : play_entry_q, list_index}), .rd_data_o(list_kept)
   );
 
   // Those in memory. The call is made known in the first cycle in which it is given out.
@@ -612,10 +659,11 @@ module unisono_replay
   assign own_list = state_q == StPlay && have_list_q && list_left && !cpu_list_valid_i;
 
   // The first word of each is fetched while the arguments are compared; in a later step, when it begins.
-  assign read_move = (state_q == StLook && look_q == LookCompare) || (state_q == StPlay && (!have_q || own_moves));
-  assign read_index = state_q == StLook ? '0 : play_count_q[IndexWidth-1:0] + IndexWidth'(own_moves);
-  assign read_list = (state_q == StLook && look_q == LookCompare) || own_list;
-  assign list_index = state_q == StLook ? '0 : sent_q[ListWidth-1:0] + 1'b1;
+  assign read_first = (state_q == StLook && look_q == LookCompare) || looks;
+  assign read_move = read_first || (state_q == StPlay && (!have_q || own_moves));
+  assign read_index = read_first ? '0 : play_count_q[IndexWidth-1:0] + IndexWidth'(own_moves);
+  assign read_list = read_first || own_list;
+  assign list_index = read_first ? '0 : sent_q[ListWidth-1:0] + 1'b1;
 
   // All lists belong to the first step. What was given out is counted in the window's room when the step is done.
   assign step_ends = own_end ? own_moves : left_q == '0 && !list_left;
@@ -623,12 +671,12 @@ module unisono_replay
 
   always_ff @(posedge clk_i) begin
     if (state_q != StPlay) begin
-      have_q <= decides;
-      have_list_q <= decides;
+      have_q <= settles;
+      have_list_q <= settles;
       settle_q <= '0;
       left_q <= moves_t'(MovesPerStep);
       // Of a later step, all lists have been given out.
-      sent_q <= decides ? '0 : lengths[entry_of_q[work_i.slot]].lists;
+      sent_q <= settles ? '0 : lengths[entry_of_q[work_i.slot]].lists;
     end else begin
       if (read_move) have_q <= 1'b1;
       if (own_list) sent_q <= sent_q + 1'b1;
@@ -637,7 +685,7 @@ module unisono_replay
     end
   end
 
-  assign replayed_o = decides && hit;
+  assign replayed_o = settles && hit;
 
   // ------------------------------------------------------------------------------------------- outputs
 
@@ -675,8 +723,14 @@ module unisono_replay
       if (look_q == LookKey) descriptor_address_o[3:0] = key_in.head[7:0] == CollectiveProgram ? 4'd12 : 4'd4;
     end
   end
-  assign communicator_address_o = state_q == StLook ? {key_in.communicator[CommunicatorWidth-1:0], CommunicatorState}
-                                                    : cpu_communicator_address_i;
+  // Ahead of a start it is idle, too, unless the microcontroller has one.
+  always_comb begin
+    communicator_address_o = cpu_communicator_address_i;
+    if (state_q == StLook) communicator_address_o = {key_in.communicator[CommunicatorWidth-1:0], CommunicatorState};
+    else if (state_q == StIdle && !starting_q && ahead_q != '0) begin
+      communicator_address_o = {key_q.communicator[CommunicatorWidth-1:0], CommunicatorState};
+    end
+  end
 
   // A communicator that was made anew counts its collectives from 0.
   typedef struct packed {
@@ -706,7 +760,7 @@ module unisono_replay
   end
 
   assign context_valid_o = replayed_o || cpu_context_valid_i;
-  assign context_slot_o = replayed_o ? slot_q : cpu_context_slot_i;
+  assign context_slot_o = replayed_o ? start_slot : cpu_context_slot_i;
   always_comb begin
     context_o = context_given;
     if (numbered) context_o.sequence_or_tag = number_q;

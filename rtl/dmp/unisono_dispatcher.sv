@@ -645,17 +645,21 @@ module unisono_dispatcher
               ((puts || gets) && beyond_windows_q);
   end
 
-  // A short message from memory that follows no other move: credit is all that it can want. (Credit that waits for
-  // anything but space could be what that needs.)
+  // A short message that follows no other move, from memory or of elements that a kernel has given: credit is all that it
+  // can want. (Credit that waits for anything but space could be what that needs.) Nothing else can take the elements, so
+  // with credit it goes on to space.
   logic early_credit, early_asked_d, early_asked_q, early_credited_d, early_credited_q;
   assign early_credit = exists && move.remote.kind == RemoteKindMessage && move.remote.mode == PeerModeRank &&
-                        move.op1.kind != OperandKindArrival && !move_source.used && !move_sink.used && move.protocol != ProtocolRendezvous &&
-                        move_bytes <= message_bytes_t'(communicator_i.eager_limit) && follow_free_i && !held_i;
+                        move.op1.kind != OperandKindArrival && !move_sink.used && move.protocol != ProtocolRendezvous &&
+                        move_bytes <= message_bytes_t'(communicator_i.eager_limit) && follow_free_i && !held_i &&
+                        stream_ready_i;
 
   // --- how much may go
   // The next piece: a segment of what is left, known with the run, or the segment that has come.
   segment_bytes_t piece_d, piece_q, own;
   message_bytes_t end_d, end_q;                 // where it ends in its message
+  logic one_piece;                              // of the move that issues: its message is one segment
+  assign one_piece = move_bytes_q <= message_bytes_t'(communicator_i.segment_bytes);
   function automatic segment_bytes_t piece_of(message_bytes_t left, segment_bytes_t segment);
     return left < message_bytes_t'(segment) ? segment_bytes_t'(left) : segment;
   endfunction
@@ -686,6 +690,10 @@ module unisono_dispatcher
     if (state_q == Credit || state_q == Size) begin
       after_d = shortens ? grant_word.limit : end_q;
       last_segment_d = shortens ? grant_word.limit == run_q.bytes : end_q == run_q.bytes;
+    end else if (state_q == Decode) begin
+      // What goes on to space from there is a message of one segment.
+      after_d = move_bytes_q;
+      last_segment_d = 1'b1;
     end
   end
 
@@ -703,9 +711,9 @@ module unisono_dispatcher
   logic only_sends, only_sends_q, via_sender, overtakes, lane_d, lane_q, yields_d, yields_q;
   logic yields_peer, yields_peer_now_q;
   rank_t yields_peer_d, yields_peer_q;
-  assign only_sends = run_q.send && !run_q.arrival && run_q.func == FuncNone && !run_q.local_ && !run_q.op0_use.used;
-  // The run does not change between the question for space and the cycle before it.
-  assign yields_peer = yields_peer_q == run_q.peer;
+  // Of the run that there will be in the next cycle.
+  assign only_sends = run_d.send && !run_d.arrival && run_d.func == FuncNone && !run_d.local_ && !run_d.op0_use.used;
+  assign yields_peer = yields_peer_q == run_d.peer;
   always_ff @(posedge clk_i) begin
     only_sends_q <= only_sends;
     yields_peer_now_q <= yields_peer;
@@ -716,10 +724,10 @@ module unisono_dispatcher
   assign job_lane_o = lane_q;
 
   // What it takes from a kernel must stand in that stream, and there must be room for what it gives to one, for the
-  // same reason.
-  assign stream_source_o = run_q.op0_use;
-  assign stream_sink_o = run_q.local_use;
-  assign stream_bytes_o = message_bytes_t'(own);
+  // same reason. A move that issues is asked about as a whole.
+  assign stream_source_o = state_q == Bind0 ? move_source : run_q.op0_use;
+  assign stream_sink_o = state_q == Bind0 ? move_sink : run_q.local_use;
+  assign stream_bytes_o = state_q == Bind0 ? move_bytes : message_bytes_t'(own);
   assign stream_take_source_o = job_valid_o && job_ready_i && job_o.op0 == Op0Stream;
   assign stream_take_sink_o = job_valid_o && job_ready_i && job_o.stream;
   assign stream_take_bytes_o = bytes_q;
@@ -753,7 +761,7 @@ module unisono_dispatcher
   assign arrival_pair = '{slot: id_q.slot, peer: run_q.source};
 
   assign peer_communicator_o = context_i.communicator;
-  assign peer_rank_o = run_q.peer;
+  assign peer_rank_o = state_q == Decode ? run_new.peer : run_q.peer;
 
   always_comb begin
     state_d = state_q;
@@ -917,7 +925,8 @@ module unisono_dispatcher
         end else begin
           sender_write = run_new.send && !run_new.put;
           state_d = run_new.fan_in ? ListWait : run_new.arrival ? Post
-                    : !run_new.fan_out && follow_free_i ? Credit : Look;
+                    : early_credited_d && one_piece ? Space : !run_new.fan_out && follow_free_i ? Credit : Look;
+          bytes_d = piece_d;
           walk_d = Posting;
           index_d = '0;
         end

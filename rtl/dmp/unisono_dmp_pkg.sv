@@ -45,7 +45,6 @@ package unisono_dmp_pkg;
   } op1_e;
 
   // The use that a move makes of a kernel's stream: the how many-th of its call on that port.
-  typedef logic [$clog2(MaxStreamPorts)-1:0] stream_port_t;
   typedef logic [EntryWidth:0] stream_ticket_t;
   typedef struct packed {
     logic used;

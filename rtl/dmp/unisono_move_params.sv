@@ -4,7 +4,7 @@
 // one. Moves without any, and the ends of programs, pass. Words beyond the region, and counts and offsets that have no
 // place in a move, fail the call; so do errors of memory. The move then goes on without elements and without a message.
 //
-// Latency: 1 cycle; for each word 4 more and the reader's. Throughput: a direct move every 2 cycles.
+// Latency: none for direct moves; 3 cycles, and for each word 4 more and the reader's. Throughput: a direct move per cycle.
 // Restrictions: a program does not write its params.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
@@ -105,14 +105,17 @@ module unisono_move_params
   assign beyond = {1'b0, at} + 49'd8 > {1'b0, binding_q.bytes};
   assign word = read_data_i[63:0];
 
-  assign in_ready_o = state_q == Empty;
+  // A direct move passes; one with words to be read is held.
+  logic passes;
+  assign passes = state_q == Empty && !indirect;
+  assign in_ready_o = state_q == Empty && (indirect || out_ready_i);
   assign idle_o = state_q == Empty;
-  assign out_valid_o = state_q == Offer;
-  assign out_slot_o = held_q.slot;
-  assign out_move_o = move;
-  assign out_end_o = held_q.end_;
-  assign out_receives_o = held_q.receives;
-  assign out_sends_o = held_q.sends;
+  assign out_valid_o = state_q == Offer || (passes && in_valid_i);
+  assign out_slot_o = passes ? in_slot_i : held_q.slot;
+  assign out_move_o = passes ? in_move_i : move;
+  assign out_end_o = passes ? in_end_i : held_q.end_;
+  assign out_receives_o = passes ? in_receives_i : held_q.receives;
+  assign out_sends_o = passes ? in_sends_i : held_q.sends;
   assign binding_valid_o = state_q == Bind;
   assign binding_slot_o = held_q.slot;
   assign read_command_valid_o = state_q == Read;
@@ -128,9 +131,9 @@ module unisono_move_params
     binding_d = binding_q;
     code_d = code_q;
     unique case (state_q)
-      Empty: if (in_valid_i) begin
+      Empty: if (in_valid_i && indirect) begin
         held_d = '{slot: in_slot_i, move: in_move_i, end_: in_end_i, receives: in_receives_i, sends: in_sends_i};
-        state_d = indirect ? Bind : Offer;
+        state_d = Bind;
       end
       Bind: if (binding_ready_i) state_d = Bound;
       Bound: begin

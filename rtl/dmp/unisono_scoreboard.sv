@@ -386,13 +386,35 @@ module unisono_scoreboard #(
   entry_t retire_entry;
   logic [5:0] unused_probe;
 
+  // A move that is found to wait for nothing at all, or before which none is left, is offered as it is armed, past the
+  // examination. One such move can be on offer; what the drain has begun to offer goes first.
+  logic direct_arm, direct_q, issue_direct, drain_held_q;
+  logic [IdWidth-1:0] direct_id_q, direct_id, issue_id;
+  slot_t issue_slot;
+  assign direct_arm = arm && !found.trivial && !found.malformed && !direct_q &&
+                      (head_q[found.slot] == armed_q[found.slot] ||
+                       (found.relative | found.streams | consumed_of | sent_of) == '0);
+  assign direct_id = direct_q ? direct_id_q : {found.slot, found.entry};
+  assign issue_direct = (direct_q || direct_arm) && !drain_held_q;
+  assign issue_id = issue_direct ? direct_id : drain_id;
+  assign issue_slot = issue_id[IdWidth-1:EntryWidth];
+  always_ff @(posedge clk_i) begin
+    drain_held_q <= rst_ni && issue_valid_o && !issue_ready_i && !issue_direct;
+    if (!rst_ni || clear[direct_id[IdWidth-1:EntryWidth]] || (issue_direct && issue_ready_i)) begin
+      direct_q <= 1'b0;
+    end else if (direct_arm) begin
+      direct_q <= 1'b1;
+    end
+    direct_id_q <= direct_id;
+  end
+
   // An issue is an event a cycle later: who takes it may know late that it does.
   logic issued_q;
   slot_t issued_slot_q;
   entry_t issued_entry_q;
   always_ff @(posedge clk_i) begin
     issued_q <= rst_ni && issue_valid_o && issue_ready_i;
-    {issued_slot_q, issued_entry_q} <= drain_id;
+    {issued_slot_q, issued_entry_q} <= issue_id;
   end
   unisono_pending_bits #(.Rows(Calls), .Columns(Window)) u_unissued (
     .clk_i,
@@ -580,11 +602,11 @@ module unisono_scoreboard #(
   (* ram_style = "distributed" *) logic [Rows-1:0] taken_q [Units];
   logic [Rows-1:0] waits_d;
 
-  // A malformed move does not wait: it is never ready.
+  // A malformed move does not wait: it is never ready. Nor does one that is offered as it is armed.
   always_comb begin
     waits_d = waits_q[arm_unit];
     for (int r = 0; r < int'(Rows); r++) begin
-      if (32'(arm_entry) % Rows == 32'(r)) waits_d[r] = taken_q[arm_unit][r] ^ !found.malformed;
+      if (32'(arm_entry) % Rows == 32'(r)) waits_d[r] = taken_q[arm_unit][r] ^ !(found.malformed || direct_arm);
     end
   end
   always_ff @(posedge clk_i) begin
@@ -661,15 +683,15 @@ module unisono_scoreboard #(
   assign drain_id = {drain_slot, base_of(drain_unit_q) | entry_t'(drain_row)};
   assign drain_any_trivial = |(drain_ready_q & drain_trivial_q);
   assign trivial_complete = drain_any && drain_trivial && !clear[drain_slot];
-  assign drain_take = drain_any && (drain_trivial ? own_complete : issue_ready_i);
+  assign drain_take = drain_any && (drain_trivial ? own_complete : issue_ready_i && !issue_direct);
   // The last row leaves, whichever place it has: what is one of one needs no choice.
   assign drain_last = (drain_ready_q & (drain_ready_q - 1'b1)) == '0;
   assign drain_free = drain_last && (!drain_any || (drain_any_trivial ? !complete_valid_i && !clear[drain_slot]
-                                                                      : issue_ready_i));
+                                                                      : issue_ready_i && !issue_direct));
 
-  assign issue_valid_o = drain_any && !drain_trivial;
-  assign issue_id_o = drain_id;
-  assign issue_generation_o = generation_q[drain_slot];
+  assign issue_valid_o = issue_direct || (drain_any && !drain_trivial);
+  assign issue_id_o = issue_id;
+  assign issue_generation_o = generation_q[issue_slot];
 
   always_ff @(posedge clk_i) begin
     if (drain_free) begin

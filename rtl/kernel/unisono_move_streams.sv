@@ -6,8 +6,8 @@
 // are refused with `unsupported`. A dst that is read (the root's of a broadcast) is a stream to the engine, one that is
 // written a stream to the kernel; it cannot be both.
 //
-// Latency: none for moves that name no such region, 3 cycles for the others (5 if it names both), 1 for a refusal.
-// fail_valid_o stands while the move that goes on in place of a refused one is offered.
+// Latency: none, 1 cycle for a refusal. fail_valid_o stands while the move that goes on in place of a refused one is
+// offered.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
@@ -19,9 +19,11 @@ module unisono_move_streams
   input  logic clk_i,
   input  logic rst_ni,
 
-  // Which regions of the active calls are streams.
+  // Which regions of the active calls are streams, and their ports.
   input  logic [Calls-1:0] src_stream_i,
   input  logic [Calls-1:0] dst_stream_i,
+  input  stream_port_t [Calls-1:0] src_port_i,
+  input  stream_port_t [Calls-1:0] dst_port_i,
   // A slot's call is over: its next one begins anew.
   input  logic  clear_valid_i,
   input  slot_t clear_slot_i,
@@ -36,21 +38,12 @@ module unisono_move_streams
   input  logic  out_ready_i,
   output move_t out_move_o,
 
-  // Where a region stands, here the port: asked while high, answered one cycle after it was granted.
-  output logic     binding_valid_o,
-  input  logic     binding_ready_i,
-  output slot_t    binding_slot_o,
-  output region_e  binding_region_o,
-  input  binding_t binding_i,
-
   output logic        fail_valid_o,
   output slot_t       fail_slot_o,
   output error_code_e fail_code_o
 );
 
-  typedef enum logic [2:0] { Look, AskSrc, HaveSrc, AskDst, HaveDst, Offer, Refused } state_e;
-  state_e state_d, state_q;
-  logic [47:0] src_port_d, src_port_q, dst_port_d, dst_port_q;
+  logic refused_d, refused_q;                   // the move that is offered stands in place of a refused one
 
   // How far a call's program is in each region, and which way its dst goes.
   typedef struct packed {
@@ -70,7 +63,7 @@ module unisono_move_streams
     return operand.kind == OperandKindMemory && operand.region == region;
   endfunction
 
-  logic src, dst, src0, dst0, src1, dst1, srcl, dstl, concerns, empty, bad;
+  logic src, dst, src0, dst0, src1, dst1, srcl, dstl, concerns, empty, bad, goes;
   assign src = src_stream_i[in_slot_i];
   assign dst = dst_stream_i[in_slot_i];
   assign src0 = src && names(m.op0, RegionSrc);
@@ -105,82 +98,49 @@ module unisono_move_streams
     place_new.writes_dst = place.writes_dst || dstl;
   end
 
+  assign goes = in_valid_i && concerns && !empty && !bad && !refused_q;
+  assign out_valid_o = refused_q || (in_valid_i && !(concerns && !empty && bad));
   assign in_ready_o = out_valid_o && out_ready_i;
-  assign binding_slot_o = in_slot_i;
-  assign binding_valid_o = state_q == AskSrc || state_q == AskDst;
-  assign binding_region_o = state_q == AskSrc ? RegionSrc : RegionDst;
-  assign fail_valid_o = state_q == Refused;
+  assign refused_d = refused_q ? !out_ready_i : in_valid_i && concerns && !empty && bad;
+  assign fail_valid_o = refused_q;
   assign fail_slot_o = in_slot_i;
   assign fail_code_o = ErrorCodeUnsupported;
 
   always_comb begin
-    state_d = state_q;
-    src_port_d = src_port_q;
-    dst_port_d = dst_port_q;
     out_move_o = m;
-    out_valid_o = 1'b0;
-    unique case (state_q)
-      Look: if (in_valid_i && concerns && !empty) begin
-        state_d = bad ? Refused : src0 ? AskSrc : AskDst;
-      end else begin
-        out_valid_o = in_valid_i;
-        // Nothing is read or written, so it does not matter where.
-        if (concerns && (src0 || dst0)) out_move_o.op0.offset = '0;
-        if (concerns && (src1 || dst1)) out_move_o.op1.offset = '0;
-        if (concerns && (srcl || dstl)) out_move_o.local_.offset = '0;
+    if (refused_q) begin
+      // A move that does nothing goes on in its place, until the call is cleared.
+      out_move_o = '0;
+      out_move_o.kind = MoveKindMove;
+    end else if (concerns && empty) begin
+      // Nothing is read or written, so it does not matter where.
+      if (src0 || dst0) out_move_o.op0.offset = '0;
+      if (src1 || dst1) out_move_o.op1.offset = '0;
+      if (srcl || dstl) out_move_o.local_.offset = '0;
+    end else if (concerns) begin
+      // All else stays, such as a cast, which is refused behind this block.
+      if (src0 || dst0) begin
+        out_move_o.op0.kind = OperandKindStream;
+        out_move_o.op0.region = RegionSrc;
+        out_move_o.op0.offset = src0 ? 48'(src_port_i[in_slot_i]) : 48'(dst_port_i[in_slot_i]);
       end
-      AskSrc: if (binding_ready_i) state_d = HaveSrc;
-      HaveSrc: begin
-        src_port_d = binding_i.address[47:0];
-        state_d = dst0 || dstl ? AskDst : Offer;
+      if (dstl) begin
+        out_move_o.local_.kind = OperandKindStream;
+        out_move_o.local_.region = RegionSrc;
+        out_move_o.local_.offset = 48'(dst_port_i[in_slot_i]);
       end
-      AskDst: if (binding_ready_i) state_d = HaveDst;
-      HaveDst: begin
-        dst_port_d = binding_i.address[47:0];
-        state_d = Offer;
-      end
-      Offer: begin
-        out_valid_o = 1'b1;
-        // All else stays, such as a cast, which is refused behind this block.
-        if (src0 || dst0) begin
-          out_move_o.op0.kind = OperandKindStream;
-          out_move_o.op0.region = RegionSrc;
-          out_move_o.op0.offset = src0 ? src_port_q : dst_port_q;
-        end
-        if (dstl) begin
-          out_move_o.local_.kind = OperandKindStream;
-          out_move_o.local_.region = RegionSrc;
-          out_move_o.local_.offset = dst_port_q;
-        end
-        if (out_ready_i) state_d = Look;
-      end
-      default: begin
-        // A move that does nothing goes on in its place, until the call is cleared.
-        out_valid_o = 1'b1;
-        out_move_o = '0;
-        out_move_o.kind = MoveKindMove;
-        if (out_ready_i) state_d = Look;
-      end
-    endcase
+    end
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      state_q <= Look;
-      src_port_q <= '0;
-      dst_port_q <= '0;
-    end else begin
-      state_q <= state_d;
-      src_port_q <= src_port_d;
-      dst_port_q <= dst_port_d;
-    end
+    refused_q <= rst_ni && refused_d;
   end
 
   for (genvar s = 0; s < int'(Calls); s++) begin : gen_place
     always_ff @(posedge clk_i) begin
       if (!rst_ni || (clear_valid_i && clear_slot_i == slot_t'(s))) begin
         place_q[s] <= '0;
-      end else if (state_q == Offer && out_ready_i && in_slot_i == slot_t'(s)) begin
+      end else if (goes && out_ready_i && in_slot_i == slot_t'(s)) begin
         place_q[s] <= place_new;
       end
     end

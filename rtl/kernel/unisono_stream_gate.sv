@@ -7,10 +7,11 @@
 // call in the order of its moves. So a kernel that has made two calls on a port gives the data of the first, then that
 // of the second. A call has a port until its program has no more moves and all that use the port have used it.
 //
-// A move that may not go on is remembered, and kicked when it may. The ports are looked at one after the other.
+// A move that may not go on is remembered, and kicked when it may. The ports are looked at one after the other, and every
+// second time one to which something has just happened.
 //
-// Latency: the answer stands in the cycle of the question; a kick follows what allows it after 3 to 2 StreamPorts + 3
-// cycles. Throughput: one question and one reservation per cycle.
+// Latency: the answer stands in the cycle of the question; a kick follows what allows it after 3 cycles at best, and 4
+// StreamPorts + 4 at worst. Throughput: one question and one reservation per cycle.
 // Restrictions: a port's queue holds a segment: Depth words are at least MaxSegment / DataBytes + 4.
 
 module unisono_stream_gate
@@ -237,7 +238,8 @@ module unisono_stream_gate
     end
   end
 
-  channel_t scan_q;
+  channel_t scan_q, turn_q, turn_next, event_channel;
+  logic event_any, by_event_q;                  // the channel looked at was chosen for what happened there
   port_t scan_port;
   logic scan_sink, scan_may, found_q, found_sink_q, kick_q, kicks;
   slot_t scan_slot;
@@ -247,6 +249,17 @@ module unisono_stream_gate
   // The channels are looked at in turn while any move waits for one.
   logic scans;
   assign scans = source_waits_q != '0 || sink_waits_q != '0;
+  assign turn_next = turn_q == channel_t'(Channels - 1) ? '0 : turn_q + 1'b1;
+  always_comb begin
+    event_any = 1'b0;
+    event_channel = '0;
+    for (int c = int'(Channels) - 1; c >= 0; c--) begin
+      if (c < int'(StreamPorts) ? filled_i[c % StreamPorts] : drained_i[c % StreamPorts]) begin
+        event_any = 1'b1;
+        event_channel = channel_t'(c);
+      end
+    end
+  end
   assign scan_sink = scan_q >= channel_t'(StreamPorts);
   assign scan_port = port_t'(scan_sink ? scan_q - channel_t'(StreamPorts) : scan_q);
   assign scan_slot = owner_q[scan_q];
@@ -261,6 +274,8 @@ module unisono_stream_gate
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       scan_q <= '0;
+      turn_q <= '0;
+      by_event_q <= 1'b0;
       found_q <= 1'b0;
       found_id_q <= '0;
       kick_q <= 1'b0;
@@ -271,7 +286,13 @@ module unisono_stream_gate
     end else begin
       found_q <= scans && scan_may;
       if (scans) begin
-        scan_q <= scan_q == channel_t'(Channels - 1) ? '0 : scan_q + 1'b1;
+        by_event_q <= event_any && !by_event_q;
+        if (event_any && !by_event_q) begin
+          scan_q <= event_channel;
+        end else begin
+          scan_q <= turn_next;
+          turn_q <= turn_next;
+        end
         found_sink_q <= scan_sink;
         found_id_q <= '{slot: scan_slot, entry: scan_sink ? sink_entry_q[scan_place] : source_entry_q[scan_place]};
       end

@@ -9,7 +9,9 @@
 // Several messages of fp16 or bf16 that are added or multiplied round once, at the end: their partial results are fp32,
 // two words for one, and such a job takes two cycles a word.
 //
-// Latency: QueueDepth does not add any; from op1's word to the result 2 + PluginLatency cycles, 5 more if it is rounded.
+// Latency: QueueDepth does not add any; from op1's word to the result 2 + PluginLatency cycles, 5 more if it is rounded;
+// none if no function changes the word and the plugins are empty. A job that sends is announced to Tx in the cycle in
+// which it comes, if no other one is before it.
 // Throughput: one word per cycle; jobs of one word follow each other every cycle, those that send every second one.
 // Between jobs that are rounded are 5 cycles.
 
@@ -220,6 +222,10 @@ module unisono_compute_lane
   // ------------------------------------------------------------------------------------------------- join
   // Both operands have the same length, so their words meet one to one.
 
+  // A word of the result, from the plugins, past them, or rounded.
+  logic there_valid, there_last;
+  logic [DataBytes*8-1:0] there_data;
+  logic [DataBytes-1:0] there_keep;
   // The accumulator holds the words of one segment, as fp32 if need be.
   localparam int unsigned AccumulatorDepth = 2 * MaxSegment / DataBytes;
   logic sum_valid, sum_ready, sum_last, keeps_valid, keeps_ready;
@@ -227,12 +233,12 @@ module unisono_compute_lane
   logic [DataBytes-1:0] sum_keep;
   unisono_fifo #(.Width(DataBytes * 9 + 1), .Depth(AccumulatorDepth)) u_accumulator (
     .clk_i, .rst_ni,
-    .in_valid_i(keeps_valid), .in_ready_o(keeps_ready), .in_data_i({result_last_i, result_keep_i, result_data_i}),
+    .in_valid_i(keeps_valid), .in_ready_o(keeps_ready), .in_data_i({there_last, there_keep, there_data}),
     .out_valid_o(sum_valid), .out_ready_i(sum_ready), .out_data_o({sum_last, sum_keep, sum_data}), .count_o()
   );
 
-  logic fires, last_half;
-  logic [DataBytes*8-1:0] op0_data, op1_data, wide_data0, wide_data1;
+  logic fires, last_half, narrows, both_take;
+  logic [DataBytes*8-1:0] op0_data, op1_data, wide_data0, wide_data1, only_data;
   logic [DataBytes-1:0] op0_own_keep, op1_keep, wide_keep0, wide_keep1;
   logic op0_there, op0_last, from_sum, from_source, has_op0;
   logic [DataBytes-1:0] op0_keep;
@@ -274,8 +280,32 @@ module unisono_compute_lane
     .data_o(wide_data1), .keep_o(wide_keep1)
   );
 
-  assign plugin_valid_o = join_valid && op1_there && op0_there;
-  assign fires = plugin_valid_o && plugin_ready_i;
+  // A word that no function changes passes the plugins by, when nothing is inside them that must leave first: then the
+  // fork is at the same job. It leaves in the cycle in which it is taken.
+  logic direct, word_here, busy_inside, offered_q;
+  assign word_here = join_valid && op1_there && op0_there;
+  assign direct = !busy_inside && !offered_q && join_head.func == FuncNone && !join_head.wide && !from_sum &&
+                  fork_valid && !fork_head.empty && !narrows;
+  assign plugin_valid_o = word_here && !direct;
+  assign fires = word_here && (direct ? both_take : plugin_ready_i);
+
+  // Words that the plugins have taken and whose results have not left.
+  localparam int unsigned InsideWidth = 8;
+  logic [InsideWidth-1:0] inside_q;
+  logic goes_inside, comes_out;
+  assign busy_inside = inside_q != '0;
+  assign goes_inside = plugin_valid_o && plugin_ready_i;
+  assign comes_out = result_valid_i && result_ready_o;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      inside_q <= '0;
+      offered_q <= 1'b0;
+    end else begin
+      inside_q <= inside_q + InsideWidth'(goes_inside) - InsideWidth'(comes_out);
+      // What is on offer to the plugins stays so.
+      offered_q <= plugin_valid_o && !plugin_ready_i;
+    end
+  end
   assign op0_ready_o = fires && join_head.op0 == Op0Memory && last_half;
   assign sum_ready = fires && from_sum;
   assign source_ready_o = fires && from_source && last_half;
@@ -284,6 +314,7 @@ module unisono_compute_lane
   // An operand that is not used is zero, so that a word on offer does not change.
   assign plugin_op0_o = from_sum ? sum_data : !has_op0 ? '0 : join_head.wide ? wide_data0 : op0_data;
   assign plugin_op1_o = join_head.op1 == Op1None ? '0 : join_head.wide ? wide_data1 : op1_data;
+  assign only_data = has_op0 ? op0_data : op1_data;
   assign plugin_use0_o = has_op0;
   assign plugin_use1_o = join_head.op1 != Op1None;
   assign plugin_func_o = join_head.func;
@@ -302,10 +333,13 @@ module unisono_compute_lane
     if (!rst_ni) bad_q <= 1'b0;
     else bad_q <= bad_d;
   end
+  // Of a job whose last word passed the plugins by, it is known as that leaves.
+  logic listed_bad;
   unisono_fifo #(.Width(1), .Depth(2 * QueueDepth)) u_read_bad (
-    .clk_i, .rst_ni, .in_valid_i(join_take), .in_ready_o(), .in_data_i(bad_q || bad_word),
-    .out_valid_o(), .out_ready_i(fork_take && !fork_head.empty), .out_data_o(read_bad), .count_o()
+    .clk_i, .rst_ni, .in_valid_i(join_take && !direct), .in_ready_o(), .in_data_i(bad_q || bad_word),
+    .out_valid_o(), .out_ready_i(fork_take && !fork_head.empty && !direct), .out_data_o(listed_bad), .count_o()
   );
+  assign read_bad = direct ? bad_q || bad_word : listed_bad;
 
   // ------------------------------------------------------------------------------------------------- fork
 
@@ -313,12 +347,14 @@ module unisono_compute_lane
   logic tx_done;                     // the head's packet has left, or it sends none
   logic moves_on;
 
-  assign transmit_valid_o = fork_valid && fork_head.send && !announced_q;
-  assign transmit_o = fork_head.transmit;
+  // If no job waits before it, a job with data is announced as it comes.
+  logic announces_early;
+  assign announces_early = !fork_valid && accepted && with_data && job_i.send;
+  assign transmit_valid_o = (fork_valid && fork_head.send && !announced_q) || announces_early;
+  assign transmit_o = fork_valid ? fork_head.transmit : job_i.transmit;
 
   // What has been combined as fp32 becomes what it was: by its job's words alone, up to the last.
-  logic both_take;
-  logic narrows, narrow_in, narrow_ready, narrow_valid, narrow_last, narrow_unused, fed_q;
+  logic narrow_in, narrow_ready, narrow_valid, narrow_last, narrow_unused, fed_q;
   logic [DataBytes*8-1:0] narrow_data;
   logic [DataBytes-1:0] narrow_keep;
   assign narrows = fork_head.narrows != CastModePass;
@@ -334,13 +370,10 @@ module unisono_compute_lane
     .out_keep_o(narrow_keep), .out_last_o(narrow_last), .out_user_o(narrow_unused)
   );
 
-  logic there_valid, there_last;
-  logic [DataBytes*8-1:0] there_data;
-  logic [DataBytes-1:0] there_keep;
-  assign there_valid = narrows ? narrow_valid : result_valid_i;
-  assign there_data = narrows ? narrow_data : result_data_i;
-  assign there_keep = narrows ? narrow_keep : result_keep_i;
-  assign there_last = narrows ? narrow_last : result_last_i;
+  assign there_valid = narrows ? narrow_valid : direct ? word_here : result_valid_i;
+  assign there_data = narrows ? narrow_data : direct ? only_data : result_data_i;
+  assign there_keep = narrows ? narrow_keep : direct ? plugin_keep_o : result_keep_i;
+  assign there_last = narrows ? narrow_last : direct ? plugin_last_o : result_last_i;
 
   logic word_there;
   assign word_there = fork_valid && !fork_head.empty && there_valid;
@@ -359,7 +392,7 @@ module unisono_compute_lane
   assign sink_ends_o = fork_head.ends;
   assign send_valid_o = word_there && fork_head.send && announced_q &&
                         (!fork_head.local_ || local_ready);
-  assign result_ready_o = narrows ? narrow_in && narrow_ready : fork_valid && !fork_head.empty && both_take;
+  assign result_ready_o = narrows ? narrow_in && narrow_ready : fork_valid && !fork_head.empty && !direct && both_take;
   assign write_data_o = there_data;
   assign write_keep_o = there_keep;
   assign write_last_o = there_last;
@@ -413,6 +446,12 @@ module unisono_compute_lane
         else $error("a partial result goes to the accumulator only");
       assert (!job_i.releases || job_i.op1 == Op1Memory)
         else $error("only an operand in memory stands in a receive buffer");
+    end
+    if (rst_ni) begin
+      assert (inside_q != '0 || !result_valid_i) else $error("a result that nobody asked for");
+      assert (inside_q != '1) else $error("more words in the plugins than can be counted");
+      assert (!direct || (has_op0 != (join_head.op1 != Op1None)) || !word_here)
+        else $error("a word of two operands passes the plugins by");
     end
     if (rst_ni && fires && has_op0 && join_head.op1 != Op1None) begin
       assert (op0_last == op1_last) else $error("operands of different length");

@@ -8,8 +8,9 @@
 //
 // split_i may change while no session of POE 1 is open and nothing is under way.
 //
-// Latency: 1 cycle for queries, grants, metas and events, 1 for words to send and 2 for words
-// received. Throughput: 1 word, segment or query per cycle.
+// Latency: none for queries, grants, metas and words, 1 cycle for events; words can leave in the cycle after
+// their meta. Valid and ready of a POE's channel follow the engine's within the cycle and the other way
+// round, so at both ends one of the two must come from a register. Throughput: 1 word, segment or query per cycle.
 
 module unisono_poe_mux #(
   parameter int unsigned DataBytes = 64
@@ -95,9 +96,6 @@ module unisono_poe_mux #(
 
   import unisono_poe_pkg::*;
 
-  localparam int unsigned MetaBits = SessionBits + BytesBits;
-  localparam int unsigned WordBits = DataBytes * 8 + DataBytes + 1;
-
   function automatic session_t inward(input session_t session, input logic poe,
                                       input logic [ControlBit-1:0] split);
     return {session[ControlBit], session[ControlBit-1:0] - (poe ? split : '0)};
@@ -120,31 +118,16 @@ module unisono_poe_mux #(
   };
 
   // ---- Queries: to the session's POE, and a note of which POE is to answer.
-  logic       query_poe, query_note_room, query_fire;
-  logic [1:0] query_room, query_to;
+  logic query_poe, query_note_room, query_fire;
 
-  assign query_poe     = query_session_i[ControlBit-1:0] >= split_i;
-  assign query_to      = {query_poe, !query_poe};
-  assign query_ready_o = query_note_room && query_room[query_poe];
-  assign query_fire    = query_valid_i && query_ready_o;
+  assign query_poe           = query_session_i[ControlBit-1:0] >= split_i;
+  assign query_ready_o       = query_note_room && poe_query_ready_i[query_poe];
+  assign query_fire          = query_valid_i && query_ready_o;
+  assign poe_query_valid_o   = query_valid_i && query_note_room ? {query_poe, !query_poe} : 2'b00;
+  assign poe_query_session_o = {inward(query_session_i, 1'b1, split_i), query_session_i};
+  assign poe_query_bytes_o   = {2{query_bytes_i}};
 
-  logic [1:0][MetaBits-1:0] query_out;
-  unisono_skid #(
-    .Width(MetaBits)
-  ) u_query [1:0] (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i ({2{query_fire}} & query_to),
-    .in_ready_o (query_room),
-    .in_data_i  ({2{inward(query_session_i, query_poe, split_i), query_bytes_i}}),
-    .out_valid_o(poe_query_valid_o),
-    .out_ready_i(poe_query_ready_i),
-    .out_data_o (query_out)
-  );
-  assign {poe_query_session_o[0], poe_query_bytes_o[0]} = query_out[0];
-  assign {poe_query_session_o[1], poe_query_bytes_o[1]} = query_out[1];
-
-  logic       grant_poe, grant_due, grant_room, grant_fire;
+  logic       grant_poe, grant_due;
   logic [1:0] grant_turn;
 
   logic [3:0] query_count;
@@ -158,7 +141,7 @@ module unisono_poe_mux #(
     .in_ready_o (query_note_room),
     .in_data_i  (query_poe),
     .out_valid_o(grant_due),
-    .out_ready_i(grant_fire),
+    .out_ready_i(grant_valid_o && grant_ready_i),
     .out_data_o (grant_poe),
     .count_o    (query_count)
   );
@@ -166,49 +149,21 @@ module unisono_poe_mux #(
   assign unused_query_count = ^query_count;
 
   assign grant_turn        = grant_due ? {grant_poe, !grant_poe} : 2'b00;
-  assign poe_grant_ready_o = grant_turn & {2{grant_room}};
-  assign grant_fire        = (poe_grant_valid_i & poe_grant_ready_o) != '0;
-
-  unisono_skid #(
-    .Width(1)
-  ) u_grant (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i (grant_fire),
-    .in_ready_o (grant_room),
-    .in_data_i  (poe_grant_granted_i[grant_poe]),
-    .out_valid_o(grant_valid_o),
-    .out_ready_i(grant_ready_i),
-    .out_data_o (grant_granted_o)
-  );
+  assign poe_grant_ready_o = grant_turn & {2{grant_ready_i}};
+  assign grant_valid_o     = (poe_grant_valid_i & grant_turn) != '0;
+  assign grant_granted_o   = poe_grant_granted_i[grant_poe];
 
   // ---- Segments to send: metas to the session's POE, and a note of which POE the words go to.
-  logic       meta_poe, meta_note_room, meta_fire;
-  logic [1:0] meta_room, meta_to;
+  logic meta_poe, meta_note_room, meta_fire;
 
-  assign meta_poe        = tx_meta_session_i[ControlBit-1:0] >= split_i;
-  assign meta_to         = {meta_poe, !meta_poe};
-  assign tx_meta_ready_o = meta_note_room && meta_room[meta_poe];
-  assign meta_fire       = tx_meta_valid_i && tx_meta_ready_o;
+  assign meta_poe              = tx_meta_session_i[ControlBit-1:0] >= split_i;
+  assign tx_meta_ready_o       = meta_note_room && poe_tx_meta_ready_i[meta_poe];
+  assign meta_fire             = tx_meta_valid_i && tx_meta_ready_o;
+  assign poe_tx_meta_valid_o   = tx_meta_valid_i && meta_note_room ? {meta_poe, !meta_poe} : 2'b00;
+  assign poe_tx_meta_session_o = {inward(tx_meta_session_i, 1'b1, split_i), tx_meta_session_i};
+  assign poe_tx_meta_bytes_o   = {2{tx_meta_bytes_i}};
 
-  logic [1:0][MetaBits-1:0] meta_out;
-  unisono_skid #(
-    .Width(MetaBits)
-  ) u_meta [1:0] (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i ({2{meta_fire}} & meta_to),
-    .in_ready_o (meta_room),
-    .in_data_i  ({2{inward(tx_meta_session_i, meta_poe, split_i), tx_meta_bytes_i}}),
-    .out_valid_o(poe_tx_meta_valid_o),
-    .out_ready_i(poe_tx_meta_ready_i),
-    .out_data_o (meta_out)
-  );
-  assign {poe_tx_meta_session_o[0], poe_tx_meta_bytes_o[0]} = meta_out[0];
-  assign {poe_tx_meta_session_o[1], poe_tx_meta_bytes_o[1]} = meta_out[1];
-
-  logic       tx_poe, tx_due, tx_fire;
-  logic [1:0] tx_room, tx_to;
+  logic tx_poe, tx_due;
 
   logic [3:0] tx_count;
   unisono_fifo #(
@@ -221,35 +176,22 @@ module unisono_poe_mux #(
     .in_ready_o (meta_note_room),
     .in_data_i  (meta_poe),
     .out_valid_o(tx_due),
-    .out_ready_i(tx_fire && tx_last_i),
+    .out_ready_i(tx_valid_i && tx_ready_o && tx_last_i),
     .out_data_o (tx_poe),
     .count_o    (tx_count)
   );
   logic unused_tx_count;
   assign unused_tx_count = ^tx_count;
 
-  assign tx_to      = {tx_poe, !tx_poe};
-  assign tx_ready_o = tx_due && tx_room[tx_poe];
-  assign tx_fire    = tx_valid_i && tx_ready_o;
-
-  logic [1:0][WordBits-1:0] tx_out;
-  unisono_skid #(
-    .Width(WordBits)
-  ) u_tx [1:0] (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i ({2{tx_fire}} & tx_to),
-    .in_ready_o (tx_room),
-    .in_data_i  ({2{tx_last_i, tx_keep_i, tx_data_i}}),
-    .out_valid_o(poe_tx_valid_o),
-    .out_ready_i(poe_tx_ready_i),
-    .out_data_o (tx_out)
-  );
-  assign {poe_tx_last_o[0], poe_tx_keep_o[0], poe_tx_data_o[0]} = tx_out[0];
-  assign {poe_tx_last_o[1], poe_tx_keep_o[1], poe_tx_data_o[1]} = tx_out[1];
+  assign tx_ready_o     = tx_due && poe_tx_ready_i[tx_poe];
+  assign poe_tx_valid_o = tx_due && tx_valid_i ? {tx_poe, !tx_poe} : 2'b00;
+  assign poe_tx_data_o  = {2{tx_data_i}};
+  assign poe_tx_keep_o  = {2{tx_keep_i}};
+  assign poe_tx_last_o  = {2{tx_last_i}};
 
   // ---- Segments received: in turn, by meta; the words of a segment follow its meta's choice.
-  logic       rx_next, rx_any, rx_meta_room, rx_note_room, rx_fire;
+  // A choice that has been offered stays until it is taken.
+  logic       rx_next, rx_turn, rx_any, rx_fire, rx_note_room, rx_waits_q, rx_next_q;
   logic [1:0] rx_grant;
 
   unisono_round_robin #(
@@ -260,27 +202,25 @@ module unisono_poe_mux #(
     .request_i(poe_rx_meta_valid_i),
     .advance_i(rx_fire),
     .grant_o  (rx_grant),
-    .index_o  (rx_next)
+    .index_o  (rx_turn)
   );
+  logic unused_rx_grant;
+  assign unused_rx_grant     = ^rx_grant;
+  assign rx_next             = rx_waits_q ? rx_next_q : rx_turn;
   assign rx_any              = poe_rx_meta_valid_i != '0;
-  assign poe_rx_meta_ready_o = rx_grant & {2{rx_meta_room && rx_note_room}};
-  assign rx_fire             = rx_any && rx_meta_room && rx_note_room;
+  assign rx_meta_valid_o     = rx_any && rx_note_room;
+  assign rx_fire             = rx_meta_valid_o && rx_meta_ready_i;
+  assign poe_rx_meta_ready_o = rx_fire ? {rx_next, !rx_next} : 2'b00;
+  assign rx_meta_session_o   = outward(poe_rx_meta_session_i[rx_next], rx_next, split_i);
+  assign rx_meta_bytes_o     = poe_rx_meta_bytes_i[rx_next];
+  assign rx_meta_error_o     = poe_rx_meta_error_i[rx_next];
 
-  unisono_skid #(
-    .Width(MetaBits + 1)
-  ) u_rx_meta (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i (rx_fire),
-    .in_ready_o (rx_meta_room),
-    .in_data_i  ({outward(poe_rx_meta_session_i[rx_next], rx_next, split_i),
-                  poe_rx_meta_bytes_i[rx_next], poe_rx_meta_error_i[rx_next]}),
-    .out_valid_o(rx_meta_valid_o),
-    .out_ready_i(rx_meta_ready_i),
-    .out_data_o ({rx_meta_session_o, rx_meta_bytes_o, rx_meta_error_o})
-  );
+  always_ff @(posedge clk_i) begin
+    rx_waits_q <= rst_ni && rx_meta_valid_o && !rx_meta_ready_i;
+    rx_next_q  <= rx_next;
+  end
 
-  logic rx_poe, rx_due, rx_room, rx_take;
+  logic rx_poe, rx_due;
   logic [3:0] rx_count;
   unisono_fifo #(
     .Width(1),
@@ -292,28 +232,18 @@ module unisono_poe_mux #(
     .in_ready_o (rx_note_room),
     .in_data_i  (rx_next),
     .out_valid_o(rx_due),
-    .out_ready_i(rx_take && poe_rx_last_i[rx_poe]),
+    .out_ready_i(rx_valid_o && rx_ready_i && rx_last_o),
     .out_data_o (rx_poe),
     .count_o    (rx_count)
   );
   logic unused_rx_count;
   assign unused_rx_count = ^rx_count;
 
-  assign poe_rx_ready_o = rx_due && rx_room ? {rx_poe, !rx_poe} : 2'b00;
-  assign rx_take        = (poe_rx_valid_i & poe_rx_ready_o) != '0;
-
-  unisono_skid #(
-    .Width(WordBits)
-  ) u_rx (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i (rx_take),
-    .in_ready_o (rx_room),
-    .in_data_i  ({poe_rx_last_i[rx_poe], poe_rx_keep_i[rx_poe], poe_rx_data_i[rx_poe]}),
-    .out_valid_o(rx_valid_o),
-    .out_ready_i(rx_ready_i),
-    .out_data_o ({rx_last_o, rx_keep_o, rx_data_o})
-  );
+  assign rx_valid_o     = rx_due && poe_rx_valid_i[rx_poe];
+  assign poe_rx_ready_o = rx_due && rx_ready_i ? {rx_poe, !rx_poe} : 2'b00;
+  assign rx_data_o      = poe_rx_data_i[rx_poe];
+  assign rx_keep_o      = poe_rx_keep_i[rx_poe];
+  assign rx_last_o      = poe_rx_last_i[rx_poe];
 
   // ---- Events, in turn.
   logic       event_next, event_room, event_fire;

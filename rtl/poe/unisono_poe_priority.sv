@@ -4,13 +4,14 @@
 // For a control stream that must never wait behind more than one packet of data. Input 0 can
 // starve if input 1 never pauses: what comes by input 1 must be bounded by its sender.
 //
-// Latency: 1 cycle. Throughput: 1 word per cycle, also with packets of one word. Outputs are
-// registered; in_ready_o depends on in_valid_i within the cycle, not on
-// out_ready_i.
+// Latency: 1 cycle, or none without Registered. Throughput: 1 word per cycle, also with packets of
+// one word. Outputs are registered, and in_ready_o depends on in_valid_i within the cycle, not on
+// out_ready_i; without Registered there is a choice of two between inputs and outputs, both ways.
 
 module unisono_poe_priority #(
   parameter int unsigned DataBytes = 64,
-  parameter int unsigned UserBits  = 1
+  parameter int unsigned UserBits  = 1,
+  parameter bit          Registered = 1'b1
 ) (
   input  logic                        clk_i,
   input  logic                        rst_ni,
@@ -56,19 +57,29 @@ module unisono_poe_priority #(
     end
   end
 
-  unisono_skid #(
-    .Width(WordBits)
-  ) u_out (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i (valid),
-    .in_ready_o (ready),
-    .in_data_i  ({source, in_user_i[source], in_last_i[source], in_keep_i[source],
-                  in_data_i[source]}),
-    .out_valid_o,
-    .out_ready_i,
-    .out_data_o ({out_source_o, out_user_o, out_last_o, out_keep_o, out_data_o})
-  );
+  if (Registered) begin : gen_registered
+    unisono_skid #(
+      .Width(WordBits)
+    ) u_out (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (valid),
+      .in_ready_o (ready),
+      .in_data_i  ({source, in_user_i[source], in_last_i[source], in_keep_i[source],
+                    in_data_i[source]}),
+      .out_valid_o,
+      .out_ready_i,
+      .out_data_o ({out_source_o, out_user_o, out_last_o, out_keep_o, out_data_o})
+    );
+  end else begin : gen_direct
+    assign ready        = out_ready_i;
+    assign out_valid_o  = valid;
+    assign out_data_o   = in_data_i[source];
+    assign out_keep_o   = in_keep_i[source];
+    assign out_last_o   = in_last_i[source];
+    assign out_user_o   = in_user_i[source];
+    assign out_source_o = source;
+  end
 
 `ifndef SYNTHESIS
   for (genvar i = 0; i < 2; i++) begin : gen_check

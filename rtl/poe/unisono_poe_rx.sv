@@ -208,9 +208,11 @@ module unisono_poe_rx #(
   logic [IndexBits-1:0]   s_index;
   bytes_t                 s_bytes;
 
+  // The buffers' outputs are registers.
   unisono_poe_priority #(
-    .DataBytes(DataBytes),
-    .UserBits (UserBits)
+    .DataBytes (DataBytes),
+    .UserBits  (UserBits),
+    .Registered(1'b0)
   ) u_priority (
     .clk_i,
     .rst_ni,

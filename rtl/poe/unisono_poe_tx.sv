@@ -375,9 +375,11 @@ module unisono_poe_tx #(
   assign unused_dropped = ^lane_dropped;
 
   entry_t mac_entry;
+  // The buffers' outputs are registers.
   unisono_poe_priority #(
-    .DataBytes(DataBytes),
-    .UserBits (UserBits)
+    .DataBytes (DataBytes),
+    .UserBits  (UserBits),
+    .Registered(1'b0)
   ) u_priority (
     .clk_i,
     .rst_ni,

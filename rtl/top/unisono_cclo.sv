@@ -207,7 +207,9 @@ module unisono_cclo
   error_code_e cpu_fail_code;
   logic [SlotWidth+3:0] descriptor_address;
   logic [63:0] descriptor_data;
-  unisono_call_pkg::call_quad_t descriptor_quad;
+  unisono_call_pkg::call_quad_t descriptor_quad, store_data;
+  unisono_call_pkg::call_quad_index_t store_quad;
+  logic store_valid, work_newest;
   logic firmware_valid, firmware_write, firmware_answer;
   logic [29:0] firmware_address;
   logic [31:0] firmware_data, firmware_read;
@@ -219,6 +221,7 @@ module unisono_cclo
   slot_t finished_slot, fail_slot, clear_slot;
   error_code_e fail_code;
   logic [Calls-1:0] active, failing, src_stream, dst_stream;
+  unisono_cclo_pkg::stream_port_t [Calls-1:0] src_port, dst_port;
   unisono_call_pkg::generation_t [Calls-1:0] generation;
   unisono_call_pkg::call_fault_t [1:0] fault;
   logic fetch_fail_valid;
@@ -324,6 +327,7 @@ module unisono_cclo
     .cpu_fail_valid_i(cpu_fail_valid), .cpu_fail_slot_i(cpu_fail_slot), .cpu_fail_code_i(cpu_fail_code),
     .descriptor_slot_i(descriptor_address[4+:SlotWidth]), .descriptor_row_i(descriptor_address[3:0]),
     .descriptor_data_o(descriptor_data), .descriptor_quad_o(descriptor_quad),
+    .store_valid_o(store_valid), .store_quad_o(store_quad), .store_data_o(store_data), .work_newest_o(work_newest),
     .program_loaded_i(program_loaded),
     .call_ended_o(call_ended), .call_ended_failed_o(call_ended_failed), .slot_call_id_o(slot_call_id),
     .run_o(run),
@@ -334,7 +338,8 @@ module unisono_cclo
     .fault_valid_i({fetch_fail_valid, fail_valid}), .fault_i(fault),
     .clear_valid_o(clear_valid), .clear_slot_o(clear_slot), .clear_failed_o(clear_failed),
     .clear_done_i(clear_done),
-    .src_stream_o(src_stream), .dst_stream_o(dst_stream), .active_o(active), .failing_o(failing), .generation_o(generation),
+    .src_stream_o(src_stream), .dst_stream_o(dst_stream),
+    .src_port_o(src_port), .dst_port_o(dst_port), .active_o(active), .failing_o(failing), .generation_o(generation),
     .engine_rst_no(engine_rst_n), .ready_i(ready), .tick_o(tick),
     .eager_limit_o(), .segment_bytes_o(), .rx_buffer_count_o(), .rx_buffer_bytes_o(),
     .window_address_o(window_address), .window_bytes_o(window_bytes),
@@ -416,6 +421,7 @@ module unisono_cclo
     .work_valid_i(work_valid), .work_ready_o(work_ready), .work_i(work),
     .step_valid_o(step_valid), .step_slot_o(step_slot),
     .descriptor_address_o(descriptor_address), .descriptor_quad_i(descriptor_quad),
+    .store_valid_i(store_valid), .store_quad_i(store_quad), .store_data_i(store_data), .work_newest_i(work_newest),
     .communicator_address_o(place), .communicator_data_i(place_data),
     .clear_valid_i(clear_valid), .clear_slot_i(clear_slot),
     .move_valid_o(move_valid), .move_ready_i(move_ready), .move_o(move), .move_slot_o(move_slot),
@@ -521,7 +527,7 @@ module unisono_cclo
     .stream_in_valid_i, .stream_in_ready_o, .stream_in_data_i, .stream_in_keep_i, .stream_in_last_i,
     .stream_out_valid_o, .stream_out_ready_i, .stream_out_data_o, .stream_out_keep_o, .stream_out_last_o,
     .stream_out_cut_o,
-    .src_stream_i(src_stream), .dst_stream_i(dst_stream),
+    .src_stream_i(src_stream), .dst_stream_i(dst_stream), .src_port_i(src_port), .dst_port_i(dst_port),
     .move_valid_i(move_valid), .move_ready_o(move_ready), .move_slot_i(move_slot), .move_i(move),
     .move_end_i(move_end),
     .pool_write_i(list_valid), .pool_write_slot_i(list_slot), .pool_write_index_i(list_index),

@@ -165,6 +165,8 @@ module unisono_cclo_core
   output logic [Wires-1:0]                  stream_out_cut_o,      // the packet was cut off
   input  logic [Calls-1:0] src_stream_i,
   input  logic [Calls-1:0] dst_stream_i,
+  input  stream_port_t [Calls-1:0] src_port_i,
+  input  stream_port_t [Calls-1:0] dst_port_i,
 
   // Plugins.
   output logic                   plugin_valid_o,
@@ -272,24 +274,20 @@ module unisono_cclo_core
     .fail_valid_o(params_fails), .fail_slot_o(params_fail_slot), .fail_code_o(params_code)
   );
   // Regions that are streams.
-  logic streams_ask, streams_fail;
-  slot_t streams_slot, streams_fail_slot;
-  region_e streams_region;
+  logic streams_fail;
+  slot_t streams_fail_slot;
   error_code_e streams_code;
   unisono_move_streams u_move_streams (
-    .clk_i, .rst_ni, .src_stream_i, .dst_stream_i, .clear_valid_i(window_clear), .clear_slot_i,
+    .clk_i, .rst_ni, .src_stream_i, .dst_stream_i, .src_port_i, .dst_port_i,
+    .clear_valid_i(window_clear), .clear_slot_i,
     .in_valid_i(named_valid), .in_ready_o(named_ready), .in_slot_i(listed_slot), .in_move_i(named_move),
     .in_end_i(listed_end),
     .out_valid_o(listed_valid), .out_ready_i(listed_ready), .out_move_o(listed_move),
-    .binding_valid_o(streams_ask), .binding_ready_i(!dispatcher_asks && !params_asks), .binding_slot_o(streams_slot),
-    .binding_region_o(streams_region), .binding_i,
     .fail_valid_o(streams_fail), .fail_slot_o(streams_fail_slot), .fail_code_o(streams_code)
   );
   // The dispatcher's questions go first.
-  assign binding_slot_o = dispatcher_asks ? dispatcher_slot : params_asks ? params_slot
-                          : streams_ask ? streams_slot : dispatcher_slot;
-  assign binding_region_o = dispatcher_asks ? dispatcher_region : params_asks ? RegionParams
-                            : streams_ask ? streams_region : dispatcher_region;
+  assign binding_slot_o = params_asks && !dispatcher_asks ? params_slot : dispatcher_slot;
+  assign binding_region_o = params_asks && !dispatcher_asks ? RegionParams : dispatcher_region;
   assign move_ready_o = lists_ready && !drains;
 
   // The end of a program follows its moves.

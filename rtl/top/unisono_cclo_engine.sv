@@ -93,6 +93,8 @@ module unisono_cclo_engine
   output logic [Wires-1:0]                  stream_out_cut_o,      // the packet was cut off
   input  logic [Calls-1:0] src_stream_i,
   input  logic [Calls-1:0] dst_stream_i,
+  input  unisono_cclo_pkg::stream_port_t [Calls-1:0] src_port_i,
+  input  unisono_cclo_pkg::stream_port_t [Calls-1:0] dst_port_i,
 
   // Moves of programs that stand in memory; see unisono_program_fetch. Words go only to whom they are for.
   input  logic                   fetch_command_valid_i,
@@ -320,7 +322,7 @@ module unisono_cclo_engine
     .stream_in_valid_i, .stream_in_ready_o, .stream_in_data_i, .stream_in_keep_i, .stream_in_last_i,
     .stream_out_valid_o, .stream_out_ready_i, .stream_out_data_o, .stream_out_keep_o, .stream_out_last_o,
     .stream_out_cut_o,
-    .src_stream_i, .dst_stream_i,
+    .src_stream_i, .dst_stream_i, .src_port_i, .dst_port_i,
     .move_valid_i, .move_ready_o, .move_slot_i, .move_i, .move_end_i,
     .room_o, .finished_valid_o, .finished_slot_o,
     .pool_write_i, .pool_write_slot_i, .pool_write_index_i, .pool_write_word_i,

@@ -94,6 +94,8 @@ module unisono_cclo_engine_frame
   output logic [Wires-1:0]                  stream_out_cut_o,      // the packet was cut off
   input  logic [Calls-1:0] src_stream_i,
   input  logic [Calls-1:0] dst_stream_i,
+  input  unisono_cclo_pkg::stream_port_t [Calls-1:0] src_port_i,
+  input  unisono_cclo_pkg::stream_port_t [Calls-1:0] dst_port_i,
 
   // Moves of programs that stand in memory; see unisono_program_fetch. Words go only to whom they are for.
   input  logic                   fetch_command_valid_i,
@@ -193,7 +195,7 @@ module unisono_cclo_engine_frame
     .stream_in_valid_i,
     .stream_in_ready_o, .stream_in_data_i, .stream_in_keep_i, .stream_in_last_i, .stream_out_valid_o,
     .stream_out_ready_i, .stream_out_data_o, .stream_out_keep_o, .stream_out_last_o, .stream_out_cut_o, .src_stream_i,
-    .dst_stream_i, .fetch_command_valid_i, .fetch_command_ready_o, .fetch_command_address_i, .fetch_command_bytes_i,
+    .dst_stream_i, .src_port_i, .dst_port_i, .fetch_command_valid_i, .fetch_command_ready_o, .fetch_command_address_i, .fetch_command_bytes_i,
     .fetch_valid_o, .fetch_ready_i, .fetch_data_o, .fetch_last_o, .fetch_error_o, .m_axi_arid, .m_axi_araddr,
     .m_axi_arlen, .m_axi_arsize, .m_axi_arburst, .m_axi_arvalid, .m_axi_arready, .m_axi_rid, .m_axi_rdata,
     .m_axi_rresp, .m_axi_rlast, .m_axi_rvalid, .m_axi_rready, .m_axi_awid, .m_axi_awaddr, .m_axi_awlen, .m_axi_awsize,

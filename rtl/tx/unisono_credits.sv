@@ -10,8 +10,8 @@
 // simultaneous operations cannot lose one another's change. A port sees all operations of earlier
 // cycles. Of a free and a take of one entry in one cycle the take comes first.
 //
-// Latency: owed_o and available_* 3 cycles after the request was accepted; requests and events
-// about 6 cycles. Throughput: one operation of each kind per cycle. While a communicator is set up
+// Latency: owed_o 3 cycles after the request was accepted, available_* 2; requests and events about
+// 6 cycles. Throughput: one operation of each kind per cycle. While a communicator is set up
 // (Ranks cycles) and after a reset (Entries cycles) all ready outputs are low.
 
 // Restrictions: Communicators and Ranks are powers of two, at least 2. What a peer is owed, and what
@@ -53,7 +53,7 @@ module unisono_credits #(
   input  logic [CommunicatorWidth-1:0] available_communicator_i,
   input  logic [RankWidth-1:0]         available_peer_i,
   input  logic                         available_take_i,
-  output logic                         available_valid_o,   // 3 cycles later
+  output logic                         available_valid_o,   // 2 cycles later
   output logic                         available_granted_o, // one was taken
   output logic [CountWidth-1:0]        available_count_o,   // as it was before
 
@@ -224,22 +224,23 @@ module unisono_credits #(
   assign granted        = take2_q && available != '0;
   assign next[Taken]    = init2_q[Taken] ? '0 : own[Taken] + count_t'(granted);
 
+  // Answered a cycle sooner than the other operations: a message waits for it.
+  assign available_valid_o   = valid2_q[Taken] && !init2_q[Taken];
+  assign available_granted_o = granted;
+  assign available_count_o   = available;
+
   logic   ask_q, come_q;
   pair_t ask_entry_q, come_entry_q;
 
   always_ff @(posedge clk_i) begin
     owed_o              <= other[Told] - own[Told];
-    available_granted_o <= granted;
-    available_count_o   <= available;
     ask_entry_q         <= entry2_q[Freed];
     come_entry_q        <= entry2_q[Returned];
     if (!rst_ni) begin
-      available_valid_o <= 1'b0;
       excess_o          <= 1'b0;
       ask_q             <= 1'b0;
       come_q            <= 1'b0;
     end else begin
-      available_valid_o <= valid2_q[Taken] && !init2_q[Taken];
       excess_o          <= valid2_q[Returned] && !init2_q[Returned] && excess;
       // Only the step onto the threshold asks: what follows is taken by the same message.
       ask_q             <= valid2_q[Freed] && !init2_q[Freed] && owed_after == threshold_q;

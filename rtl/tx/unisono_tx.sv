@@ -8,7 +8,7 @@
 // A command is taken, and its header completed, while earlier packets are still being sent; Queue
 // commands of each channel at most.
 //
-// Latency: 6 cycles from a command's handshake to tx_valid_o of its header word, when idle.
+// Latency: 4 cycles from a command's handshake to tx_valid_o of its header word, when idle.
 // Throughput: one word per cycle; with DataBytes = 64 a message without payload every cycle.
 //
 // Restrictions: segment_bytes <= MaxSegment; no trailer; the session's number is below Sessions.
@@ -49,7 +49,8 @@ module unisono_tx
   input  logic [DataBytes-1:0]                control_payload_keep_i,
   input  logic                                control_payload_last_i,
 
-  // To unisono_credits: takes what is owed; the answer comes 3 cycles after the handshake.
+  // To unisono_credits: takes what is owed; the answer comes 3 cycles after the handshake, which is that of the command.
+  // Until then another command may come first, so the question may change.
   output logic                                owed_take_valid_o,
   input  logic                                owed_take_ready_i,
   output communicator_t                       owed_take_communicator_o,
@@ -112,7 +113,7 @@ module unisono_tx
   // Index 1 of a pair: the control channel; 0: data.
   level_t [1:0] taken_q;                 // commands that were taken and whose header has not left
   logic   [1:0] space;
-  logic         stage1_free, stage1_ready;
+  logic         may_take;
   source_t      turn_q;                  // the data source that has the first choice
   source_t      choice;
   logic         chosen;
@@ -145,14 +146,14 @@ module unisono_tx
     for (int s = 0; s < int'(Sources); s++) begin
       if (choice == source_t'(s)) command = command_transmit_i[s];
     end
-    control_command_ready_o = stage1_ready && chosen && choice == Control;
+    control_command_ready_o = may_take && chosen && choice == Control;
     for (int s = 0; s < int'(Sources); s++) begin
-      command_ready_o[s] = stage1_ready && chosen && choice == source_t'(s);
+      command_ready_o[s] = may_take && chosen && choice == source_t'(s);
     end
   end
 
   logic take;
-  assign take = chosen && stage1_ready;
+  assign take = chosen && may_take;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -162,39 +163,32 @@ module unisono_tx
     end
   end
 
-  // -------------------------------------------------------------- stage 1: ask for what is missing
+  // ------------------------------------------ with the command, what is missing is asked for; stage 1
   logic      valid1_q;
   transmit_t command1_q;
   source_t   source1_q;
-  logic      control1;
-  logic      go1;
+  logic      control0, control1;
   header_t   body;
 
   logic opening_q;                       // the second channel of a session is being set to 0
   logic sequence_ready;
   logic open;
 
-  assign control1    = source1_q == Control;
-  assign go1         = owed_take_valid_o && owed_take_ready_i;
-  assign stage1_free = !valid1_q || go1;
-  // A session that is opened waits until stage 1 is empty, and nothing enters it meanwhile.
-  assign stage1_ready = stage1_free && !session_open_valid_i;
+  assign control0                 = choice == Control;
+  assign control1                 = source1_q == Control;
+  // Nothing is taken while a session is opened.
+  assign owed_take_valid_o        = chosen && sequence_ready && !session_open_valid_i;
+  assign may_take                 = sequence_ready && !session_open_valid_i && owed_take_ready_i;
+  assign owed_take_communicator_o = command.communicator;
+  assign owed_take_peer_o         = command.peer;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      valid1_q <= 1'b0;
-    end else if (stage1_free) begin
-      valid1_q <= take;
-    end
-    if (stage1_free) begin
+    valid1_q <= rst_ni && take;
+    if (take) begin
       command1_q <= command;
       source1_q  <= choice;
     end
   end
-
-  assign owed_take_valid_o        = valid1_q && sequence_ready;
-  assign owed_take_communicator_o = command1_q.communicator;
-  assign owed_take_peer_o         = command1_q.peer;
 
   always_comb begin
     body                  = command1_q.header;
@@ -207,7 +201,7 @@ module unisono_tx
     body.checksum         = '0;
   end
 
-  // ---------------------------------------------------- stages 2 to 4: sequence, credits, checksum
+  // ---------------------------------------------------- stages 2 and 3: sequence, credits, checksum
   logic [SessionBits:0] sequence_address;
   logic                 sequence_update;
   logic [31:0]          sequence_now, sequence_next;
@@ -215,11 +209,11 @@ module unisono_tx
   logic [31:0]          unused_observed;
   logic                 clear1_q, clear2_q;
 
-  assign open                 = session_open_valid_i && sequence_ready && !valid1_q;
+  assign open                 = session_open_valid_i && sequence_ready;
   assign session_open_ready_o = opening_q;
-  assign sequence_update      = go1 || open;
+  assign sequence_update      = take || open;
   assign sequence_address     = open ? {session_open_session_i[SessionBits-1:0], opening_q} :
-                                       {command1_q.session[SessionBits-1:0], control1};
+                                       {command.session[SessionBits-1:0], control0};
   assign sequence_next        = clear2_q ? 32'd0 : sequence_now + 32'd1;
 
   always_ff @(posedge clk_i) begin
@@ -245,9 +239,9 @@ module unisono_tx
     .observe_data_o   (unused_observed)
   );
 
-  logic        valid2_q, valid3_q, valid4_q;
-  logic [31:0] body_crc, body_crc4_q, late_crc;
-  logic [31:0] sequence4_q;
+  logic        valid2_q, valid3_q;
+  logic [31:0] body_crc, late_crc;
+  logic [31:0] sequence3_q;
   header_t     late;
 
   unisono_crc32c u_body_crc (
@@ -260,7 +254,7 @@ module unisono_tx
   always_comb begin
     late                  = '0;
     late.credits          = owed_i;
-    late.session_sequence = sequence4_q;
+    late.session_sequence = sequence3_q;
   end
 
   unisono_crc32c #(
@@ -268,32 +262,29 @@ module unisono_tx
     .Linear(1'b1)
   ) u_late_crc (
     .clk_i,
-    .valid_i(valid4_q),
+    .valid_i(valid3_q),
     .data_i (late[479:0]),
     .crc_o  (late_crc)
   );
 
-  logic control2_q, control3_q, control4_q;
+  logic control2_q, control3_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid2_q <= 1'b0;
       valid3_q <= 1'b0;
-      valid4_q <= 1'b0;
     end else begin
-      valid2_q <= go1;
+      valid2_q <= valid1_q;
       valid3_q <= valid2_q;
-      valid4_q <= valid3_q;
     end
     control2_q  <= control1;
     control3_q  <= control2_q;
-    control4_q  <= control3_q;
-    body_crc4_q <= body_crc;
-    sequence4_q <= sequence_now;
+    sequence3_q <= sequence_now;
   end
 
   // ------------------------------------------------------------------ where headers wait
-  // The body is written in stage 1, the rest in stage 4, each in the order of the channel.
+  // The body is written in stage 1, the rest in stage 3, each in the order of the channel. A header that may leave at
+  // once takes the rest past the memory.
   typedef struct packed {
     source_t  source;
     session_t session;
@@ -311,19 +302,20 @@ module unisono_tx
 
   place_t [1:0] body_place_q, finish_place_q, out_place_q;
   level_t [1:0] finished_q;              // headers that are complete and have not left
-  logic   [1:0] took, finished, left;
+  logic   [1:0] took, finished, left, complete;
+  late_t        late_now;
+
+  assign late_now = '{body_crc ^ late_crc, sequence3_q, owed_i};
 
   always_ff @(posedge clk_i) begin
-    if (go1) waiting[{control1, body_place_q[control1]}] <= '{source1_q, command1_q.session, body};
-    if (valid4_q) begin
-      finish[{control4_q, finish_place_q[control4_q]}] <=
-          '{body_crc4_q ^ late_crc, sequence4_q, owed_i};
-    end
+    if (valid1_q) waiting[{control1, body_place_q[control1]}] <= '{source1_q, command1_q.session, body};
+    if (valid3_q) finish[{control3_q, finish_place_q[control3_q]}] <= late_now;
   end
 
   for (genvar c = 0; c < 2; c++) begin : gen_channel
     assign took[c]     = take && (choice == Control) == (c == 1);
-    assign finished[c] = valid4_q && control4_q == (c == 1);
+    assign finished[c] = valid3_q && control3_q == (c == 1);
+    assign complete[c] = finished_q[c] != '0 || finished[c];
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
@@ -335,7 +327,7 @@ module unisono_tx
       end else begin
         taken_q[c]    <= taken_q[c] + level_t'(took[c]) - level_t'(left[c]);
         finished_q[c] <= finished_q[c] + level_t'(finished[c]) - level_t'(left[c]);
-        if (go1 && control1 == (c == 1)) body_place_q[c] <= body_place_q[c] + 1'b1;
+        if (valid1_q && control1 == (c == 1)) body_place_q[c] <= body_place_q[c] + 1'b1;
         if (finished[c]) finish_place_q[c] <= finish_place_q[c] + 1'b1;
         if (left[c]) out_place_q[c] <= out_place_q[c] + 1'b1;
       end
@@ -356,6 +348,8 @@ module unisono_tx
   source_t              source_q;
   words_t               words_left_q;    // payload words still to go out
   logic [ByteBits-1:0]  tail_q;          // bytes in the last one, modulo DataBytes
+  // The meta word of a header that is alone leaves while that is completed; then nothing comes before it.
+  logic                 early_meta, locked_q, locked_channel_q;
 
   logic     channel, offer, header_last;
   waiting_t next;
@@ -364,10 +358,10 @@ module unisono_tx
   logic [2**IndexBits-1:0][DataBytes*8-1:0] header_words;
   logic [SegmentWidth-1:0] bytes;
 
-  assign channel   = index_q != '0 ? channel_q : finished_q[1] != '0;
-  assign offer     = state_q == StateHeader && (index_q != '0 || finished_q != '0);
+  assign channel   = index_q != '0 ? channel_q : locked_q ? locked_channel_q : complete[1];
+  assign offer     = state_q == StateHeader && (index_q != '0 || (locked_q ? complete[locked_channel_q] : complete != '0));
   assign next      = waiting[{channel, out_place_q[channel]}];
-  assign next_late = finish[{channel, out_place_q[channel]}];
+  assign next_late = finished_q[channel] != '0 ? finish[{channel, out_place_q[channel]}] : late_now;
 
   always_comb begin
     header                  = next.header;
@@ -417,9 +411,21 @@ module unisono_tx
     end
   end
 
-  // The first header word and the meta word leave in the same cycle. Until then the channel may
-  // still change, so neither is offered before both can leave.
-  assign meta = offer && index_q == '0 && word_ready && meta_ready;
+  // The first header word and the meta word leave in the same cycle, if that has not left before. Until then the channel
+  // may still change, so neither is offered before both can leave.
+  assign meta = offer && index_q == '0 && !locked_q && word_ready && meta_ready;
+
+  assign early_meta = valid1_q && taken_q[0] + taken_q[1] == level_t'(1) && state_q == StateHeader && meta_ready;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      locked_q <= 1'b0;
+    end else if (early_meta) begin
+      locked_q <= 1'b1;
+    end else if (word) begin
+      locked_q <= 1'b0;
+    end
+    if (early_meta) locked_channel_q <= control1;
+  end
 
   always_comb begin
     word_valid = 1'b0;
@@ -428,7 +434,7 @@ module unisono_tx
     word_last  = final_word;
     unique case (state_q)
       StateHeader: begin
-        word_valid = meta || (offer && index_q != '0);
+        word_valid = meta || (offer && (index_q != '0 || locked_q));
         word_data  = header_words[index_q];
         word_keep  = '1;
         word_last  = header_last && bytes == '0;
@@ -502,9 +508,11 @@ module unisono_tx
   ) u_meta (
     .clk_i,
     .rst_ni,
-    .in_valid_i (meta),
+    .in_valid_i (meta || early_meta),
     .in_ready_o (meta_ready),
-    .in_data_i  ({channel, next.session[14:0], 16'(bytes) + 16'(HeaderBytes)}),
+    .in_data_i  (early_meta ? {control1, command1_q.session[14:0],
+                               command1_q.header.segment_bytes[15:0] + 16'(HeaderBytes)}
+                            : {channel, next.session[14:0], 16'(bytes) + 16'(HeaderBytes)}),
     .out_valid_o(meta_valid_o),
     .out_ready_i(meta_ready_i),
     .out_data_o ({meta_session_o, meta_bytes_o})
@@ -533,6 +541,7 @@ module unisono_tx
 
   logic unused_bits;
   assign unused_bits = ^{unused_user, unused_sequence, unused_observed, command1_q.control,
+                         command1_q.communicator, command1_q.peer,
                          next.session[15], next.header.checksum, next.header.session_sequence,
                          next.header.credits,
                          body[511:480], late[511:480], session_open_session_i};

@@ -445,6 +445,12 @@ class FrontBench:
                 size = 0 if stream else part(value, f"{REGIONS[region]}_bytes")
                 expected = part(value, f"{REGIONS[region]}_address"), size
             assert (binding & (1 << 64) - 1, binding >> 64) == expected, f"binding of region {region}"
+        for name in ("src", "dst"):
+            streams = int(getattr(self.dut, f"{name}_stream_o").value) >> s & 1
+            assert streams == part(value, f"{name}_stream")
+            if streams:
+                port = int(getattr(self.dut, f"{name}_port_o").value) >> 4 * s & 15
+                assert port == part(value, f"{name}_address"), f"port of {name}"
         slot = self.slots[s]
         slot.call, call.started = call, now
 

@@ -277,7 +277,7 @@ async def latencies(dut):
 
 
 KERNEL_NOP = 9
-KERNEL_WORK = 9
+KERNEL_WORK = 8
 CALL_TIME = 6
 
 

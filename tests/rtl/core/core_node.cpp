@@ -43,6 +43,7 @@ CoreNode::CoreNode(std::uint32_t rank, std::uint32_t size, const MachineSettings
   top_->credit_back_ready_i = 1;
   top_->active_i = 0;
   top_->src_stream_i = top_->dst_stream_i = 0;
+  top_->src_port_i = top_->dst_port_i = 0;
   top_->stream_in_valid_i = top_->stream_in_last_i = top_->stream_out_ready_i = 0;
   top_->received_valid_i = 0;
   top_->payload_valid_i = 0;
@@ -152,6 +153,12 @@ void CoreNode::begin_step() {
       const auto others = static_cast<std::uint8_t>(~(1U << step.slot));
       top.src_stream_i = static_cast<std::uint8_t>((top.src_stream_i & others) | step.streams[0] << step.slot);
       top.dst_stream_i = static_cast<std::uint8_t>((top.dst_stream_i & others) | step.streams[1] << step.slot);
+      // Four bits for the port of each slot's src and dst.
+      for (unsigned region = 0; region < 2; ++region) {
+        auto& ports = region == 0 ? top.src_port_i : top.dst_port_i;
+        const auto port = static_cast<std::uint32_t>(step.regions[region].first & 15U);
+        ports = (ports & ~(15U << 4 * step.slot)) | port << 4 * step.slot;
+      }
       if (!step.local) top.active_i = static_cast<std::uint8_t>(top.active_i | 1U << step.slot);
       break;
     }

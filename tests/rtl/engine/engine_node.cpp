@@ -27,6 +27,7 @@ EngineNode::EngineNode(std::uint32_t node, sim::Network& network, const sim::Axi
   top.cycle_i = 0;
   top.stream_in_valid_i = top.stream_in_last_i = top.stream_out_ready_i = 0;
   top.src_stream_i = top.dst_stream_i = 0;
+  top.src_port_i = top.dst_port_i = 0;
   top.reg_valid_i = top.poe_reg_valid_i = 0;
   top.mac_tx_ready_i = top.mac_rx_valid_i = 0;
   top.m_axi_arready = top.m_axi_rvalid = top.m_axi_awready = top.m_axi_wready = top.m_axi_bvalid = 0;

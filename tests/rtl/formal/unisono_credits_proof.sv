@@ -165,21 +165,17 @@ module unisono_credits_proof #(
     end
   end
 
-  // ---------------------------------------------------------------------- answers, one cycle later
+  // ------------------------------------------ answers, one cycle later; whether there is credit at once
   typedef struct packed {
     logic   told;
     count_t owed;
-    logic   asked;
-    logic   granted;
-    count_t allowed;
     logic   beyond;
   } expected_t;
 
   // An excess that comes with a set-up of its communicator may be held against the new limit.
   expected_t expected_q;
   always_ff @(posedge clk_i) begin
-    expected_q <= '{told: event2_q.told, owed: owed_q, asked: event2_q.asked, granted: grant,
-                    allowed: allowed_q,
+    expected_q <= '{told: event2_q.told, owed: owed_q,
                     beyond: event2_q.returned && beyond && !event2_q.init};
     if (!rst_ni) expected_q <= '0;
   end
@@ -188,10 +184,10 @@ module unisono_credits_proof #(
     if (rst_ni && started_q) begin
       within_limit: assert (allowed_q <= limit_q);
       if (expected_q.told) owed_is_right: assert (owed == expected_q.owed);
-      if (expected_q.asked) begin
+      if (event2_q.asked) begin
         answered: assert (available_valid);
-        granted_if_there: assert (available_granted == expected_q.granted);
-        count_is_right: assert (available_count == expected_q.allowed);
+        granted_if_there: assert (available_granted == grant);
+        count_is_right: assert (available_count == allowed_q);
       end
       if (expected_q.beyond) excess_is_told: assert (excess);
     end

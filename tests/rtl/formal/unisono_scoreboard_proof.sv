@@ -308,7 +308,7 @@ module unisono_scoreboard_proof #(
     localparam int unsigned Row = e % Rows;
     logic [SlotWidth+EntryWidth-1:0] place;
     logic [$clog2(Units)-1:0] unit;
-    logic armed, unissued, unconsumed, unsent, incomplete, waits, drains, tested, trivial;
+    logic armed, unissued, unconsumed, unsent, incomplete, waits, drains, direct, tested, trivial;
     assign place = {watch_q, entry_t'(e)};
     assign unit = $clog2(Units)'((e / Rows) * Calls + 32'(watch_q));
     assign armed = lives(entry_t'(e), head_number[EntryWidth-1:0], armed_number - head_number);
@@ -318,6 +318,7 @@ module unisono_scoreboard_proof #(
     assign incomplete = u_dut.u_incomplete.up_q[place] ^ u_dut.u_incomplete.down_q[place];
     assign waits = u_dut.waits_q[unit][Row] ^ u_dut.taken_q[unit][Row];
     assign drains = u_dut.drain_ready_q[Row] && u_dut.drain_unit_q == unit;
+    assign direct = u_dut.direct_q && u_dut.direct_id_q == place;
     assign tested = u_dut.test_valid_q && u_dut.test_unit_q == unit && u_dut.waiting_q[Row];
     // Entries of a row are numbered from the first of its group.
     entry_t column;
@@ -336,11 +337,11 @@ module unisono_scoreboard_proof #(
           lemma_unsent: assert (unsent == !sent_q[e]);
           if (!silent_q[e] || malformed_q[e]) lemma_incomplete: assert (incomplete == !complete_q[e]);
           lemma_trivial: assert (trivial == silent_q[e]);
-          if (malformed_q[e]) lemma_malformed: assert (!waits && !drains && !issued_q[e] && !complete_q[e]);
+          if (malformed_q[e]) lemma_malformed: assert (!waits && !drains && !direct && !issued_q[e] && !complete_q[e]);
           else begin
-            lemma_one: assert (2'(waits) + 2'(drains) + 2'(issued_q[e]) + 2'(silent_q[e] && !incomplete) == 2'd1);
+            lemma_one: assert (3'(waits) + 3'(drains) + 3'(direct) + 3'(issued_q[e]) + 3'(silent_q[e] && !incomplete) == 3'd1);
           end
-          if (silent_q[e]) lemma_silent: assert (!issued_q[e]);
+          if (silent_q[e]) lemma_silent: assert (!issued_q[e] && !direct);
           if (complete_q[e]) lemma_complete: assert (issued_q[e]);
           if (drains) lemma_drain_trivial: assert (u_dut.drain_trivial_q[Row] == silent_q[e]);
         end
@@ -353,14 +354,14 @@ module unisono_scoreboard_proof #(
           if (waits_issued_q) lemma_row_issued: assert (level != 3'd0);
           if (tested && waits_complete_q && !a_complete_q) lemma_blocked: assert (u_dut.blocked[Row]);
           if (tested && waits_issued_q && !a_issued_q) lemma_follows: assert (u_dut.blocked[Row]);
-          if (drains || issued_q[e]) begin
+          if (drains || direct || issued_q[e]) begin
             lemma_drain_waits: assert ((!waits_complete_q || a_complete_q) && (!waits_issued_q || a_issued_q));
           end
         end
         if (u_dut.test_valid_q && u_dut.test_unit_q == unit) begin
           lemma_taken: assert (u_dut.taken_word_q[Row] == u_dut.taken_q[unit][Row]);
         end
-        if (drains) lemma_drains: assert (armed);
+        if (drains || direct) lemma_drains: assert (armed);
       end
     end
   end

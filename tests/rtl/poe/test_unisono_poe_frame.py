@@ -509,10 +509,10 @@ async def latency_and_throughput(dut: Any) -> None:
     await cycles_until(dut.tx_valid_i)
     while not int(dut.tx_ready_o.value):
         await RisingEdge(dut.clk_i)
-    assert await cycles_until(dut.mac_tx_valid_o) == (4 if block else 3)
+    assert await cycles_until(dut.mac_tx_valid_o) == (3 if block else 2)
     bench.mac_rx.send(bytes(bench.data_bytes), node)
     await cycles_until(dut.mac_rx_valid_i)
-    assert await cycles_until(dut.rx_valid_o) == (7 if bench.rx_words[0] > 64 else 6)
+    assert await cycles_until(dut.rx_valid_o) == (6 if bench.rx_words[0] > 64 else 5)
     # A frame of one word in every cycle, both ways at once; space is asked for beforehand.
     count = min(64, bench.tx_words[0] - 1)
     for _ in range(count):

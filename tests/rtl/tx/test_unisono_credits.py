@@ -14,6 +14,7 @@ from cocotb.triggers import RisingEdge
 from hdl import simulate
 
 ANSWER = 3
+CREDIT_ANSWER = 2
 Pair = tuple[int, int]
 
 
@@ -148,7 +149,7 @@ class Bench:
             wants = rng.random() < 0.8
             self.drive("available", ask, take=int(wants))
             granted = wants and state.available > 0
-            self.available_answers.append((now + ANSWER, granted, state.available))
+            self.available_answers.append((now + CREDIT_ANSWER, granted, state.available))
         before = {pair: state.available for pair, state in self.pairs.items()} if ask else {}
         if ask and self.available_answers[-1][1]:
             self.pairs[ask].available -= 1
@@ -224,7 +225,7 @@ async def run(dut: Any, cycles: int, communicators: int, ranks: list[int], limit
         for pair, state in bench.pairs.items():
             bench.quiet()
             bench.drive("available", pair, take=0)
-            bench.available_answers.append((bench.cycle + ANSWER, 0, state.available))
+            bench.available_answers.append((bench.cycle + CREDIT_ANSWER, 0, state.available))
             bench.drive("owed_take", pair)
             bench.owed_answers.append((bench.cycle + ANSWER, state.owed))
             await bench.edge()

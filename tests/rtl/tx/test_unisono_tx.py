@@ -28,7 +28,7 @@ Expected = tuple[int, int, bytes, bytes]
 """Session, payload bytes, header, payload."""
 
 OWED_LATENCY = 3
-LATENCY = 6
+LATENCY = 4
 
 
 def transmit(raw_header: bytes, communicator: int, peer: int, session: int, control: int) -> int:
