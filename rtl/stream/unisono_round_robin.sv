@@ -41,8 +41,8 @@ module unisono_round_robin #(
   // Bits of a request's number, as masks of the requests that have them.
   function automatic logic [Requests-1:0] having(input int unsigned bit_number);
     logic [Requests-1:0] mask;
-    for (int unsigned i = 0; i < Requests; i++) begin
-      mask[i] = 1'(i >> bit_number);
+    for (int unsigned r = 0; r < Requests; r++) begin
+      mask[r] = 1'(r >> bit_number);
     end
     return mask;
   endfunction
