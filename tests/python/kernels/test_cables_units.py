@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,7 +15,10 @@ from test_cables import compiled, job, lines, on_cables, topology
 from unisono.cli import node_model
 from unisono.cli.node_shape import NodeShape, ShapeError, are_eager, of_programs
 
-needs_tools = pytest.mark.skipif(node_model.lacking() is not None, reason="no node can be built here")
+needs_tools = pytest.mark.skipif(
+    os.environ.get("UNISONO_TEST_RTL", "0") == "0" or node_model.lacking() is not None,
+    reason="UNISONO_TEST_RTL is not set (make test-rtl), or no node can be built here",
+)
 
 
 def description(**more: Any) -> dict[str, Any]:
