@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from . import model
-from .cases import NO_DATA, POINT_TO_POINT, REDUCING, VECTORS, calls_of, programs_of
+from .cases import ALLGATHER, NO_DATA, POINT_TO_POINT, REDUCING, VECTORS, calls_of, programs_of
 from .check import same_context, same_program
 from .cpu import Call, Communicator, Cpu, Descriptor, Oracle, describe
 
@@ -52,6 +52,8 @@ def test_large_communicators(cpu: Cpu, oracle: Oracle) -> None:
         collective, name, _ = _TABLE[position]
         if name not in {"chain", "binomial", "recursive_doubling", "dissemination", "direct"} or collective in VECTORS:
             continue
+        if (collective, name) == (ALLGATHER, "chain"):
+            continue  # a move for each rank
         for rank in (0, 1, 99_999, 0xFFFFFF):
             call = Call(
                 collective,
