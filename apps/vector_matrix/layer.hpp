@@ -78,8 +78,9 @@ int run(const char* system, Carrier& carrier, int count, char** arguments) {
     char* rest = nullptr;
     const std::int64_t outputs = std::strtoll(arguments[i], &rest, 10);
     const std::int64_t inputs = *rest == 'x' ? std::strtoll(rest + 1, &rest, 10) : 0;
-    const std::int64_t asked = *rest == 'x' ? std::strtoll(rest + 1, &rest, 10) : 0;
-    if (outputs < 1 || inputs < carrier.ranks() || asked < 0 || *rest != '\0') {
+    const bool asks = *rest == 'x';
+    const std::int64_t asked = asks ? std::strtoll(rest + 1, &rest, 10) : 0;
+    if (outputs < 1 || inputs < carrier.ranks() || (asks && asked < 1) || *rest != '\0') {
       std::fprintf(stderr, "%s is no layer: OUTPUTSxINPUTS[xREPETITIONS], with an input for each rank at least\n",
                    arguments[i]);
       return 2;

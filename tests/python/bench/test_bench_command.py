@@ -258,7 +258,7 @@ def test_a_failure_is_told_in_the_words_of_the_system(tmp_path: Path) -> None:
         (["--op", "bcast", "--algorithm", "ring"], "there are linear"),
         (["--op", "pingpong", "--algorithm", "direct"], "no algorithms"),
         (["--op", "put", "--algorithm", "direct"], "no algorithms"),
-        (["--op", "inflight", "--algorithm", "chain"], "there are"),
+        (["--op", "inflight", "--algorithm", "binomial"], "there are"),
         (["--python", "--op", "put"], "measured from C only"),
         (["--json", "/nonexistent/file", "--op", "barrier", "--peers", "none"], "cannot be written"),
     ],
