@@ -83,10 +83,10 @@ def test_routes_and_report(project: tuple[Path, Path]) -> None:
 def test_the_same_program_runs_at_simulated_nodes(project: tuple[Path, Path]) -> None:
     if not has_node():
         pytest.skip("the simulated node is not built (make cables)")
-    made_for = (
-        f"--endpoints {project[1]}/chain/generated/first.json --endpoints {project[1]}/chain/generated/later.json"
-    )
+    folder = project[1] / "chain" / "generated"
+    made_for = f"--endpoints {folder}/first.endpoints.json --endpoints {folder}/later.endpoints.json"
     assert made_for in (project[1] / "build.ninja").read_text()
+    assert (folder / "first.endpoints.json").is_file()
     done = cmake("-DUNISONO_NODE_PORTS=16", project[1])  # that is ready made; the other would be built for minutes
     assert done.returncode == 0, done.stdout + done.stderr
     done = cmake("--build", project[1], "--target", "chain-rtl")
