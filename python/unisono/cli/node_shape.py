@@ -112,7 +112,10 @@ def _read(file: str) -> dict[str, Any]:
     except ValueError as error:
         raise ShapeError(f"{file} is no JSON: {error}") from None
     if not isinstance(description, dict) or description.get("format") != "unisono-endpoints":
-        raise ShapeError(f"{file} describes no program; give a file that `unisono kernel generate` has written")
+        raise ShapeError(
+            f"{file} describes no program to hardware; "
+            "give PROGRAM.endpoints.json, which `unisono kernel generate` writes"
+        )
     return description
 
 

@@ -147,8 +147,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--endpoints",
         action="append",
         metavar="FILE",
-        help="a program of the job, as `unisono kernel generate` has described it: nodes get its ports, R and packets, "
-        "and the units of its collectives. Can be given several times. Builds the node where it is not kept yet",
+        help="PROGRAM.endpoints.json of a program of the job, which `unisono kernel generate` writes: nodes get its "
+        "ports, R and packets, and the units of its collectives. Can be given several times. "
+        "Builds the node where it is not kept yet",
     )
     cables.add_argument("--node-ports", type=_ports, metavar="N", help="ports of a node, at least (4)")
     cables.add_argument("--node-reads", type=int, metavar="R", help="packets that an arbiter takes from one input (8)")

@@ -227,7 +227,7 @@ def test_shapes_of_descriptions(tmp_path: Path) -> None:
     ("content", "told"),
     [
         ("{", "is no JSON"),
-        ("{}", "give a file that `unisono kernel generate` has written"),
+        ("{}", "give PROGRAM.endpoints.json, which `unisono kernel generate` writes"),
         (json.dumps(description(reads=3)), "R = 3; simulated nodes have one of 1, 2, 4, 8, 16"),
         (json.dumps(description(packet=33)), "packets of 33 bytes"),
         (json.dumps(description(endpoints=[endpoint(32, "send")])), "up to 32 ports"),
