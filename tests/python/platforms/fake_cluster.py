@@ -8,16 +8,27 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import socket
 import struct
 import sys
 import time
+from pathlib import Path
 
 MAGIC = 0x554E4344
 HELLO, READ, WRITE, STORE, LOAD, WAIT = range(6)
 IDENTITY, VERSION, CONTROL, STATUS = 0x0, 0x4, 0x10, 0x14
 FIRMWARE_ADDRESS, FIRMWARE_DATA = 0x60, 0x64
 COUNTERS = '{"clock_khz": 250000, "nodes": [{"cycles": 1234567, "busy": 0, "moves": 21}]}'
+
+HEADER = Path(__file__).resolve().parents[3] / "platform/device/protocol.hpp"
+
+
+def version() -> int:
+    """The protocol's version as the library has it, so that only `another version` is refused for its version."""
+    found = re.search(r"kProtocolVersion = (\d+);", HEADER.read_text())
+    assert found is not None
+    return int(found[1])
 
 
 def main() -> int:
@@ -84,7 +95,7 @@ def serve(end: socket.socket, how: str) -> int:
         time_ns += 100
         value, answer, code = 0, b"", 0
         if kind == HELLO:
-            answer = struct.pack("<IIIIQQQ", 9 if how == "another version" else 1, 0, 1, 250, 4096, 1 << 20, 0)
+            answer = struct.pack("<IIIIQQQ", 9 if how == "another version" else version(), 0, 1, 250, 4096, 1 << 20, 0)
         elif kind == READ:
             if how == "never answers":
                 return 0 if end.recv(1) == b"" else 1
