@@ -119,7 +119,8 @@ void NodePorts::load(std::uint32_t port) {
     from.flush_at = kNever - 1;  // until the next element
   }
   if (to.valid || !from.open || (from.queue.empty() && !from.flush)) return;
-  const std::size_t bytes = std::min(from.queue.size(), kPortWordBytes / from.element * from.element);
+  // Strictly, a word is one element, so that each may go when there is room for one.
+  const std::size_t bytes = std::min(from.queue.size(), from.exact ? from.element : kPortWordBytes);
   std::copy_n(from.queue.begin(), bytes, to.word.begin());
   from.queue.erase(from.queue.begin(), from.queue.begin() + static_cast<std::ptrdiff_t>(bytes));
   to.count = static_cast<std::uint32_t>(bytes / from.element);
@@ -159,7 +160,9 @@ void NodePorts::settle(std::uint32_t port) {
   PopEnd& end = node_->pop[port];
   if (into.link == nullptr) return;
   if (end.count != 0) {
-    into.held.assign(end.word.begin(), end.word.begin() + std::size_t{end.count} * into.link->element());
+    // Of an element that goes in parts, one may be there already.
+    into.held.insert(into.held.end(), end.word.begin(),
+                     end.word.begin() + std::size_t{end.count} * Carried(into.link->element()).bytes);
     end.count = 0;
     into.link->notify();
   }

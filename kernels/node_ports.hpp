@@ -26,19 +26,28 @@ class SendLink;
 
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
+/// How elements of a type go over cables: as they are, or in parts of 8 bytes where they are longer.
+struct Carried {
+  explicit Carried(std::uint64_t element_bytes)
+      : bytes(static_cast<std::uint32_t>(element_bytes > kPortElementBytes ? kPortElementBytes : element_bytes)),
+        parts(static_cast<std::uint32_t>(element_bytes / bytes)) {}
+  std::uint32_t bytes;  ///< of an element of the node's
+  std::uint32_t parts;  ///< such elements in one of the kernels'
+};
+
 /// The sending end of a port: what kernels have pushed waits in a queue until the node takes it.
 struct SendPort {
   SendLink* link = nullptr;  ///< who has it; null: nobody
   std::deque<std::byte> queue;
   std::uint64_t room = 1;           ///< elements that the queue holds
   std::uint64_t left = 0;           ///< elements that kernels have not pushed yet
-  std::uint64_t accepted = 0;       ///< elements that the node has taken
+  std::uint64_t accepted = 0;       ///< of the node's elements, those that it has taken
   bool exact = false;               ///< strict: once the node has taken one, the queue holds one
   bool flush = false;               ///< what is in the queue leaves without waiting for more
   std::uint64_t flush_at = kNever;  ///< cycle in which that begins
   bool open = false;                ///< the channel was offered to the node, and is not closed
   bool pending = false;             ///< it is about to be offered to the port's unit
-  std::uint32_t element = 1;        ///< bytes
+  std::uint32_t element = 1;        ///< bytes, of the node's elements (Carried)
   std::uint64_t last = kNever;      ///< cycle of the last push
 };
 

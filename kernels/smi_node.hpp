@@ -36,6 +36,7 @@ struct PortComplaint {
 };
 
 inline constexpr std::size_t kPortWordBytes = 32;
+inline constexpr std::size_t kPortElementBytes = 8;  ///< of the longest element that a node knows
 
 /// A place in a tree of ranks of the job.
 struct PortTree {

@@ -84,6 +84,8 @@ bool TimedCollective::by_units() const {
   if (group_.size() == 1 || Rank::strict() || NodePorts::by_channels()) return false;
   if (port_ >= node.unit.size() || use_.count >> 32U != 0) return false;  // opening a channel says what is wrong
   if (use_.kind == UNISONO_SMI_BCAST) return node.broadcasts(port_);
+  // Units combine elements that a node knows.
+  if (element_ > kPortElementBytes) return false;
   return node.reduces(port_, static_cast<std::uint32_t>(use_.dtype), static_cast<std::uint32_t>(use_.func));
 }
 
@@ -103,8 +105,9 @@ UnitOpen TimedCollective::unit_of(UnitOpen::Kind kind) const {
   unit.kind = kind;
   unit.root = in_job(use_.root);
   unit.port = port_;
-  unit.count = static_cast<std::uint32_t>(use_.count);
-  unit.size = static_cast<std::uint32_t>(std::countr_zero(element_));
+  const Carried carried(element_);
+  unit.count = static_cast<std::uint32_t>(use_.count) * carried.parts;
+  unit.size = static_cast<std::uint32_t>(std::countr_zero(carried.bytes));
   return unit;
 }
 

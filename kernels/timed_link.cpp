@@ -26,6 +26,9 @@ std::uint32_t protocol_of(const Use& use) {
   return Rank::strict() ? 2 : 1;
 }
 
+/// Of strict channels: elements that may be under way.
+std::uint32_t window_of(const Use& use) { return static_cast<std::uint32_t>(std::max<std::int64_t>(use.degree, 0)); }
+
 }  // namespace
 
 std::uint32_t Link::peer_in_job() const {
@@ -42,14 +45,11 @@ void Link::check_timed(const Use& use) const {
                           "more ports (--node-ports)",
                           port_, group_.rank(), ports.count() - 1));
   }
-  if (!std::has_single_bit(bytes_of(use.dtype)) || bytes_of(use.dtype) > 8) {
+  const Carried carried(bytes_of(use.dtype));
+  if (const std::uint64_t most = (std::uint64_t{1} << 32U) / carried.parts; use.count >= most) {
     throw Error(ErrorCode::kUnsupported,
-                formatted("port {}: elements of {}, {} bytes, do not go over cables; allowed are 1, 2, 4 and 8 bytes",
-                          port_, name_of(use.dtype), bytes_of(use.dtype)));
-  }
-  if (use.count >> 32U != 0) {
-    throw Error(ErrorCode::kUnsupported,
-                formatted("port {}: {} elements; a channel in hardware has fewer than 2^32", port_, use.count));
+                formatted("port {}: {} elements; a channel of {} in hardware has fewer than {}", port_, use.count,
+                          name_of(use.dtype), most));
   }
 }
 
@@ -64,7 +64,7 @@ void Link::exchange_cards(const Use& use, bool sends) {
   card.func = static_cast<std::uint32_t>(use.func);
   card.root = use.root;
   card.protocol = protocol_of(use);
-  card.window = card.protocol == 2 ? static_cast<std::uint32_t>(std::max<std::int64_t>(use.degree, 0)) : 0;
+  card.window = card.protocol == 2 ? window_of(use) : 0;
   card.communicator = group_.number();
   const std::uint32_t world = peer_in_job();
   node.put_card(sends, world, port_, card);
@@ -146,14 +146,15 @@ void SendLink::open_timed(const Use& use) {
   const std::uint32_t protocol = protocol_of(use);
   prepare_timed(use, protocol);
   PushEnd& into = group_.owner().node_ports()->node().push[port_];
+  const Carried carried(element_);
   into.opening = true;
   into.open.peer = peer_in_job();
   into.open.port = port_;
-  into.open.count = static_cast<std::uint32_t>(use.count);
-  into.open.size = static_cast<std::uint32_t>(std::countr_zero(element_));
+  into.open.count = static_cast<std::uint32_t>(use.count) * carried.parts;
+  into.open.size = static_cast<std::uint32_t>(std::countr_zero(carried.bytes));
   into.open.credits = protocol != 0;
   into.open.strict = protocol == 2;
-  into.open.window = protocol == 2 ? static_cast<std::uint32_t>(std::max<std::int64_t>(use.degree, 0)) : 0;
+  into.open.window = protocol == 2 ? window_of(use) * carried.parts : 0;
   into.open.lanes = 0;
   exchange_cards(use, true);
 }
@@ -175,7 +176,7 @@ void SendLink::prepare_timed(const Use& use, std::uint32_t protocol) {
   const std::uint64_t degree = use.degree < 0 ? 0 : static_cast<std::uint64_t>(use.degree);
   port.link = this;
   port.queue.clear();
-  port.element = element_;
+  port.element = Carried(element_).bytes;
   port.exact = protocol == 2;
   port.room = std::max<std::uint64_t>(1, std::min(degree, use.count));
   port.left = use.count;
@@ -231,8 +232,9 @@ void SendLink::push_timed(const void* elements, std::uint64_t count, bool last_w
 // none; then `window` of them are under way for it.
 void SendLink::settle_timed() {
   const SendPort& port = group_.owner().node_ports()->send(port_);
-  const auto window = static_cast<std::uint64_t>(std::max<std::int64_t>(use_.degree, 0));
-  while (port.exact && port.link == this && port.open && shipped_ > std::max(port.accepted, window)) {
+  const std::uint64_t window = window_of(use_);
+  const auto accepted = [&] { return port.accepted / Carried(element_).parts; };
+  while (port.exact && port.link == this && port.open && shipped_ > std::max(accepted(), window)) {
     wait(Wait::Kind::kPush, shipped_);
   }
   if (shipped_ == use_.count) active_ = false;
@@ -293,6 +295,7 @@ void ReceiveLink::offer_timed(std::uint64_t lanes) {
   NodePorts& ports = *group_.owner().node_ports();
   ReceivePort& port = ports.receive(port_);
   const std::uint32_t protocol = protocol_of(use_);
+  const Carried carried(element_);
   port.link = this;
   port.held.clear();
   port.open = true;
@@ -303,13 +306,13 @@ void ReceiveLink::offer_timed(std::uint64_t lanes) {
   from.complaint.reset();
   from.open.peer = peer_in_job();
   from.open.port = port_;
-  from.open.count = static_cast<std::uint32_t>(use_.count);
-  from.open.size = static_cast<std::uint32_t>(std::countr_zero(element_));
+  from.open.count = static_cast<std::uint32_t>(use_.count) * carried.parts;
+  from.open.size = static_cast<std::uint32_t>(std::countr_zero(carried.bytes));
   from.open.credits = protocol != 0;
   from.open.strict = protocol == 2;
-  from.open.window = protocol == 2 ? static_cast<std::uint32_t>(std::max<std::int64_t>(use_.degree, 0)) : 0;
-  from.open.lanes =
-      static_cast<std::uint32_t>(protocol == 2 ? 1 : std::min<std::uint64_t>(lanes, kPortWordBytes / element_));
+  from.open.window = protocol == 2 ? window_of(use_) * carried.parts : 0;
+  const std::uint64_t most = kPortWordBytes / carried.bytes;
+  from.open.lanes = static_cast<std::uint32_t>(protocol == 2 ? 1 : std::min(lanes * carried.parts, most));
   offered_ = true;
   strictly_ = protocol == 2;
 }
@@ -323,7 +326,8 @@ void ReceiveLink::complain(const PortComplaint& complaint) {
                 "a time, unless they wait for credits",
                 complaint.src, direction(false))
           : formatted("the ends of {} differ: rank {} sends {} elements, rank {} receives {}", direction(false), peer_,
-                      complaint.got, group_.rank(), complaint.expected);
+                      complaint.got / Carried(element_).parts, group_.rank(),
+                      complaint.expected / Carried(element_).parts);
   fail(ErrorCode::kMismatchedCall, what);
   group_.tell_broken(port_, peer_, what);
   throw Error(ErrorCode::kMismatchedCall, what);
@@ -354,12 +358,14 @@ void ReceiveLink::pop_timed(void* elements, std::uint64_t count) {
       ports.node().moved();
       // The next word comes into the register that is free now, so that kernels with several ports have a word of each
       // in every cycle. Strictly, an element that was not asked for is not popped.
-      if (port.held.empty() && !strictly_ && before_ != use_.count) from.ready = true;
+      if (port.held.size() < element_ && !strictly_ && before_ != use_.count) from.ready = true;
       continue;
     }
     if (from.complaint) complain(*from.complaint);
     if (!port.open) {
-      complain({false, peer_, static_cast<std::uint32_t>(use_.count), static_cast<std::uint32_t>(before_)});
+      const std::uint32_t parts = Carried(element_).parts;
+      complain(
+          {false, peer_, static_cast<std::uint32_t>(use_.count) * parts, static_cast<std::uint32_t>(before_) * parts});
     }
     from.ready = true;
     wait(Wait::Kind::kPop, before_ + 1);

@@ -122,10 +122,12 @@ void speed(const Routes& routes, const char* name, bool busy, int threads) {
   for (int rank = 0; rank < size && busy; ++rank) {
     for (int port = 0; port < CableNode::kPorts; ++port) {
       all.push_back(join(network, rank, (rank + 1 + port) % size,
-                         {.port = port, .count = 1 << 24, .size = 2, .credits = true, .lanes = 1}, 1));
+                         {.port = port, .count = 1 << 16, .size = 2, .credits = true, .lanes = 1}, 1));
     }
   }
-  const std::uint64_t cycles = 10000;
+  // Until all ports are busy; their messages last longer than what is measured, an element a cycle.
+  network.advance(1000);
+  const std::uint64_t cycles = 40000;
   const auto begin = std::chrono::steady_clock::now();
   network.advance(static_cast<int>(cycles));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

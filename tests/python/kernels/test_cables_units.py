@@ -77,6 +77,8 @@ def cycles(done: subprocess.CompletedProcess[str]) -> int:
         ("bcast", "char", 121, 7, 8, "torus 2x4", {}),
         ("bcast", "double", 10, 0, 5, "bus 5", {}),
         ("bcast", "int", 1, 0, 2, "bus 2", {}),
+        ("bcast", "complex", 27, 3, 4, "torus 2x2", {}),
+        ("reduce", "complex", 9, 0, 3, "bus 3", {}),  # units add no elements of 16 bytes: over channels
         ("bcast", "int", 30, 3, 8, "bus 8", {"SPLIT": "1"}),
         ("reduce", "int", 100, 7, 2, "bus 2", {}),
         ("reduce", "float", 33, 3, 8, "bus 8", {}),
