@@ -41,6 +41,8 @@ struct Algorithm {
   std::uint8_t default_radix = 0;
   /// It looks at groups. Of groups that are no ranges of ranks it may combine operands in order of position.
   bool grouped = false;
+  /// Its moves are those of members and of switches (`Call::tree`), in the order of the tree.
+  bool switched = false;
 };
 
 /// All algorithms, grouped by collective in order of Collective's values. The position of an

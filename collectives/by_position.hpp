@@ -23,6 +23,7 @@ constexpr bool is_scattered(const Call& call) { return call.groups != nullptr &&
 
 /// Whether the algorithm combines this call's operands in order of rank.
 constexpr bool keeps_order(const Algorithm& algorithm, const Call& call) {
+  if (algorithm.switched) return algorithm.ordered && !(call.tree == nullptr) && pointer_to(call.tree)->in_rank_order;
   return algorithm.ordered && !(algorithm.grouped && is_scattered(call));
 }
 

@@ -6,6 +6,7 @@
 #include "collectives/algorithm.hpp"
 #include "collectives/build.hpp"
 #include "collectives/by_position.hpp"
+#include "collectives/tree_place.hpp"
 #include "core/footprint.hpp"
 
 namespace unisono {
@@ -29,6 +30,7 @@ inline void generation_step(const Algorithm& algorithm, const Call& call, std::u
     algorithm.step(sum, s, emit);
     return;
   }
+  if (build::is_virtual(call)) return;  // a switch has no result of its own
   const std::uint32_t before = emit.moves();
   const Extent result = uses_of(call).writes;  // in place, more than the result is bound
   if (result == Extent::kOwn) {                // whose length stands in params

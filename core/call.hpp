@@ -7,6 +7,7 @@
 
 #include "core/generated/spec.hpp"
 #include "core/groups.hpp"
+#include "core/tree.hpp"
 
 namespace unisono {
 
@@ -37,11 +38,13 @@ struct Call {
   std::uint8_t radix = 0;
   /// rank and root are positions in `groups` (collectives/by_position.hpp). Within algorithms only.
   bool by_position = false;
-  std::uint32_t rank = 0;        ///< this rank, 0 .. size-1
+  std::uint32_t rank = 0;        ///< this rank, 0 .. size-1; of a switch (`tree`) more
   std::uint32_t size = 1;        ///< ranks of the communicator
   std::uint32_t root = 0;        ///< root; the peer for send, recv, put and get
   std::uint32_t group_size = 0;  ///< ranks of a group (contiguous; the last may be smaller); 0 = one level
   [[no_unique_address]] GroupsOfCall groups{};  ///< groups of any kind, or null; group_size is 0 then
+  /// The switches that take part, or null. They are ranks from `size` on, unless members stand in for them.
+  [[no_unique_address]] TreeOfCall tree{};
   /// Elements. Of the whole vector for bcast, reduce, allreduce, scan, exscan, send, recv, put, get,
   /// copy, combine; of one rank's block for reduce_scatter, allgather, gather, scatter, alltoall.
   /// For gatherv, scatterv, allgatherv and reduce_scatterv: the sum of all counts. For alltoallv in place: at least the

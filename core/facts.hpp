@@ -54,6 +54,23 @@ constexpr std::uint32_t functions_of(Datatype dtype) {
 
 }  // namespace facts_detail
 
+/// Whether the order in which a built-in operator folds more than two operands changes no bit of the result.
+constexpr bool folds_in_any_order(Func func, Datatype dtype) {
+  switch (dtype) {
+    case Datatype::kFp16:
+    case Datatype::kBf16:
+    case Datatype::kFp32:
+    case Datatype::kFp64:
+    case Datatype::kComplex64:
+    case Datatype::kComplex128:
+    case Datatype::kFp32Int32:
+    case Datatype::kFp64Int32:
+      return false;  // sums round, and of several NaN one is taken
+    default:
+      return (facts_detail::functions_of(dtype) & facts_detail::bit(func)) != 0;
+  }
+}
+
 /// By datatype, the built-in operators that are defined on it: bit n is that of Func n (docs/model.md, "Arithmetic").
 inline constexpr auto kOperatorsOn = [] {
   std::array<std::uint32_t, kAllDatatype.size()> table{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 #include <sstream>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "core/error.hpp"
@@ -10,11 +11,13 @@
 #include "core/footprint.hpp"
 #include "core/group_table.hpp"
 #include "core/text.hpp"
+#include "core/tree_table.hpp"
 #include "reference/expectation.hpp"
 #include "reference/interpreter.hpp"
 #include "reference/meaning.hpp"
 #include "reference/mixed_run.hpp"
 #include "reference/races.hpp"
+#include "reference/trees.hpp"
 
 namespace unisono::reference {
 namespace {
@@ -37,6 +40,51 @@ struct Samples {
   std::optional<std::uint32_t> mixes;  // those that are drawn; without: none at all
   std::uint64_t seed = 0;
 };
+
+bool has_switches(const Job& job) { return job.call.tree != nullptr && !job.call.tree->stand_in; }
+
+/// Arrivals in any order, which are counted. An algorithm may have them only where the order changes no bit.
+std::optional<Finding> check_any(const Lowered& lowered, std::uint64_t& count) {
+  const bool strict = lowered.job().algorithm != nullptr;
+  for (Node n = 0; n < lowered.size(); ++n) {
+    const Move& move = *lowered.node(n).move;
+    if (move.op1.kind != OperandKind::kArrival || move.arrival.mode != PeerMode::kAny) continue;
+    ++count;
+    const bool folds = move.count_indirect || move.count != 0;
+    if (!strict || !folds || folds_in_any_order(move.func, move.dtype)) continue;
+    return lowered.at(FindingKind::kUnstable, n,
+                      formatted("arrivals are combined in any order, which changes bits of {} on {}\n  ",
+                                name_of(move.func), name_of(move.dtype)) +
+                          lowered.place(n));
+  }
+  return std::nullopt;
+}
+
+/// Members that stand in for switches make the same expressions, operand by operand.
+std::optional<Finding> compare_with_stand_ins(Interpreter& switched, const SymbolRun& run) {
+  const Job& job = switched.lowered().job();
+  Call call = job.call;
+  call.tree = find_tree(*call.tree, true);
+  const Job other = make_job(*job.algorithm, call);
+  Interpreter standing(other);
+  const SymbolRun there = standing.run_symbols(Policy::generous());
+  std::unordered_map<Symbol, std::uint64_t> known;
+  std::unordered_map<Symbol, std::uint64_t> known_there;
+  for (std::uint32_t rank = 0; rank < call.size && !there.finding; ++rank) {
+    const auto& x = run.memory[rank][static_cast<std::size_t>(Region::kDst)];
+    const auto& y = there.memory[rank][static_cast<std::size_t>(Region::kDst)];
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (switched.symbols().structure(x[i], known) == standing.symbols().structure(y[i], known_there)) continue;
+      Finding finding;
+      finding.kind = FindingKind::kUnstable;
+      finding.rank = rank;
+      finding.text = formatted("r{}.dst[{}] is {} by switches, and {} by members in their place", rank, i,
+                               switched.symbols().text(x[i]), standing.symbols().text(y[i]));
+      return finding;
+    }
+  }
+  return there.finding;
+}
 
 void check_into(CheckReport& report, const Job& job, const Samples& samples,
                 const std::function<std::optional<Finding>(const Job&)>& also) {
@@ -74,7 +122,13 @@ void check_into(CheckReport& report, const Job& job, const Samples& samples,
   if (also) {
     if (auto finding = also(job)) return fail(std::move(*finding), "");
   }
-  const bool any = uses_any(job);
+  if (auto loose = check_any(interpreter.lowered(), report.any)) return fail(std::move(*loose), "");
+  if (has_switches(job)) {
+    SymbolRun one = interpreter.run_symbols(Policy::least_permissive().with_one_slot());
+    if (one.finding) return fail(std::move(*one.finding), "\n  (least permissive schedule, switches with one slot)");
+    if (auto other = compare_with_stand_ins(interpreter, least)) return fail(std::move(*other), "");
+    ++report.trees;
+  }
   for (std::uint32_t i = 0; i < samples.schedules; ++i) {
     const std::uint64_t schedule_seed = samples.seed * 1000003 + i;
     SymbolRun run = interpreter.run_symbols(Policy::random(schedule_seed));
@@ -82,12 +136,8 @@ void check_into(CheckReport& report, const Job& job, const Samples& samples,
     report.most_ranks_sampled = std::max(report.most_ranks_sampled, job.size());
     const std::string schedule = formatted("\n  (random schedule {})", schedule_seed);
     if (run.finding) return fail(std::move(*run.finding), schedule);
-    if (!any) {
-      if (auto differs = interpreter.compare(least, run, formatted("random schedule {}", schedule_seed))) {
-        return fail(std::move(*differs), "");
-      }
-    } else if (auto wrong = compare_with_expectation(interpreter, run)) {
-      return fail(std::move(*wrong), schedule);
+    if (auto differs = interpreter.compare(least, run, formatted("random schedule {}", schedule_seed))) {
+      return fail(std::move(*differs), "");
     }
   }
   if (samples.mixes) {
@@ -220,7 +270,8 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
   std::vector<std::uint8_t> radices{0};
   if (algorithm.default_radix != 0)
     radices = options.radices.empty() ? std::vector<std::uint8_t>{0, 2, 3, 5, 8} : options.radices;
-  const std::vector<Grouping> groupings = groupings_to_check(algorithm, size, options);
+  const std::vector<Grouping> groupings =
+      algorithm.switched ? std::vector<Grouping>(1) : groupings_to_check(algorithm, size, options);
   struct CallForm {
     bool in_place;
     std::uint8_t radix;
@@ -235,6 +286,23 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
     }
   }
   std::vector<CheckedCall> calls;
+  std::vector<const CallTree*> trees{nullptr};
+  if (algorithm.switched) {
+    trees.clear();
+    if (options.tree != nullptr) trees = {find_tree(*options.tree, false), find_tree(*options.tree, true)};
+    std::vector<std::uint32_t> numbers = options.switches;
+    if (numbers.empty()) numbers = {1, 2};
+    if (options.tree != nullptr) numbers.clear();
+    for (const std::uint32_t switches : numbers) {
+      std::vector<const CallTree*> some = trees_to_check(size, switches, options.seed);
+      if (options.switches.empty() && size > kMembersOfAllTrees) some.resize(2);
+      for (const CallTree* const tree : some) {
+        trees.insert(trees.end(), {tree, find_tree(*tree, true)});
+      }
+    }
+    // Shapes are many, and what counts change is the same for all of them.
+    if (options.counts.empty() && facts.data) counts = {0, 1, 3};
+  }
   for (const std::uint64_t count : counts) {
     for (const std::uint32_t root : roots) {
       for (const Grouping& grouping : groupings) {
@@ -258,7 +326,15 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
             call.rank = (root + size - 1) % size;
           }
           if (!is_vector(collective)) {
-            calls.push_back({call, {}, elsewhere});
+            for (const CallTree* const tree : trees) {
+              call.tree = tree;
+              calls.push_back({call, {}, elsewhere});
+              if (tree == nullptr || tree->stand_in || !folds_in_any_order(call.func, Datatype::kInt32)) continue;
+              // Switches fold these in any order.
+              CheckedCall exact = calls.back();
+              exact.call.dtype = Datatype::kInt32;
+              calls.push_back(std::move(exact));
+            }
             continue;
           }
           std::vector<CountPattern> patterns{CountPattern::kVaried, CountPattern::kOneRank};
@@ -296,6 +372,7 @@ CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& opti
     for (std::uint32_t p = 1; p <= 17; ++p) report.ranks.push_back(p);
     report.ranks.insert(report.ranks.end(), {24, 32, 33, 64});
   }
+  if (options.tree != nullptr) report.ranks = {options.tree->members};
   for (const std::uint32_t size : report.ranks) {
     std::unordered_set<std::uint64_t> seen;
     for (const CheckedCall& checked : calls_to_check(algorithm, size, options)) {
@@ -320,7 +397,10 @@ CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& opti
         continue;
       }
       Samples samples{0, std::nullopt, options.seed + report.calls};
-      if (size <= options.sampled_ranks) samples = {options.schedules, options.mixes, samples.seed};
+      const bool many = algorithm.switched && options.switches.empty() && options.tree == nullptr;
+      if (size <= options.sampled_ranks && !(many && report.calls % 16 != 0)) {
+        samples = {options.schedules, options.mixes, samples.seed};
+      }
       check_into(report, job, samples, options.also);
       if (report.finding) return report;
     }
@@ -347,6 +427,10 @@ std::string CheckReport::text() const {
     out << "  sampled: " << schedules << " random schedules (seed " << seed << ", up to " << most_ranks_sampled
         << " ranks)\n";
   }
+  if (trees != 0) {
+    out << "  switches: " << trees << " calls, also with one slot, in the order of members that stand in for them\n";
+  }
+  if (any != 0) out << "  any order: " << any << " arrivals, proven by normal form\n";
   if (mixed != 0) {
     out << "  mixed: " << mixed << " runs on lanes, credits and grants, first, last and in random order (seed " << seed
         << ")\n";

@@ -16,11 +16,15 @@ namespace unisono::reference {
 /// What to check. Empty lists stand for the defaults, which grow sparser with the number of ranks so that one algorithm
 /// takes seconds.
 struct CheckOptions {
-  std::vector<std::uint32_t> ranks;        ///< default 1 to 17, 24, 32, 33, 64
-  std::vector<std::uint64_t> counts;       ///< elements; default around 0, 1, P and 2P+1; for direct algorithms also
-                                           ///< around whole cache lines
-  std::vector<std::uint32_t> roots;        ///< those below P; default all up to 8 ranks, then 0, 1, P/2, P-1
-  std::vector<std::uint8_t> radices;       ///< of algorithms that take one; default 0, 2, 3, 5 and 8
+  std::vector<std::uint32_t> ranks;   ///< default 1 to 17, 24, 32, 33, 64
+  std::vector<std::uint64_t> counts;  ///< elements; default around 0, 1, P and 2P+1; for direct algorithms also
+                                      ///< around whole cache lines
+  std::vector<std::uint32_t> roots;   ///< those below P; default all up to 8 ranks, then 0, 1, P/2, P-1
+  std::vector<std::uint8_t> radices;  ///< of algorithms that take one; default 0, 2, 3, 5 and 8
+  const CallTree* tree = nullptr;     ///< no other tree than this, with and without virtual ranks
+  /// Numbers of switches in the trees of algorithms of switches. Default: 1 and 2, of which one call in 16 is sampled,
+  /// and two drawn trees where not all are looked at.
+  std::vector<std::uint32_t> switches;
   std::vector<std::uint32_t> group_sizes;  ///< default 0, and with P from 4 upwards 2, 3 and about sqrt(P)
   bool group_lists = false;  ///< also groups of several sizes and of any ranks; always, where `group_sizes` is empty
   bool in_place = true;      ///< also in place, where the collective has it
@@ -53,6 +57,8 @@ struct CheckReport {
   std::uint64_t schedules = 0;  ///< random schedules run in addition
   std::uint64_t mixed = 0;      ///< runs on mixes of lanes, credits and grants
   std::uint64_t seed = 0;
+  std::uint64_t trees = 0;  ///< calls proven on switches: with one slot, too, and in the order of the stand-ins
+  std::uint64_t any = 0;    ///< arrivals in any order, whose results are proven by their normal form
   std::vector<std::uint32_t> ranks;
   std::uint32_t most_ranks_sampled = 0;
 

@@ -310,12 +310,12 @@ std::optional<Finding> compare_with_expectation(Interpreter& interpreter, const 
 }
 
 NumberExpectation expected_numbers(const Job& job, const std::vector<RankInput>& inputs) {
-  if (!job.promises() || inputs.size() != job.size()) {
+  if (!job.promises() || inputs.size() != job.members()) {
     throw Error(
         ErrorCode::kInvalidArgument,
         formatted(
             "expected numbers need a job that promises something, and inputs of all of its {} ranks; given were {}",
-            job.size(), inputs.size()));
+            job.members(), inputs.size()));
   }
   const std::uint64_t element = std::max<std::uint64_t>(1, bytes_of(job.dtype));
   const auto at = [&](const Leaf& leaf) {
@@ -326,7 +326,7 @@ NumberExpectation expected_numbers(const Job& job, const std::vector<RankInput>&
     return value;
   };
   NumberExpectation result;
-  for (std::uint32_t rank = 0; rank < job.size(); ++rank) {
+  for (std::uint32_t rank = 0; rank < job.members(); ++rank) {
     const std::uint64_t count = job.bytes(rank, Region::kDst) / element;
     std::vector<std::byte> dst(count * element);
     std::vector<bool> defined(count, true);
@@ -355,7 +355,7 @@ NumberExpectation expected_numbers(const Job& job, const std::vector<RankInput>&
                       1);
           }
           fold_end(job.dtype, sum.data(), value.data(), 1);
-          if (job.call.func == Func::kAvg) mean(job.dtype, value.data(), value.data(), 1, job.size());
+          if (job.call.func == Func::kAvg) mean(job.dtype, value.data(), value.data(), 1, job.members());
           break;
         }
       }

@@ -68,7 +68,7 @@ class Interpreter::NumberDomain {
     unisono::fold_end(dtype, accumulator_.data(), value.data(), count);
   }
   void divide(Datatype dtype, std::vector<std::byte>& value, std::uint64_t count) {
-    mean(dtype, value.data(), value.data(), count, lowered_.job().size());
+    mean(dtype, value.data(), value.data(), count, lowered_.job().members());
   }
 
   std::size_t stream_units(std::uint32_t rank, std::uint64_t port) const {
@@ -152,14 +152,18 @@ SymbolRun Interpreter::run_symbols(const Policy& policy, bool record_events) {
   return run;
 }
 
-std::optional<Finding> Interpreter::compare(const SymbolRun& one, const SymbolRun& other,
-                                            const std::string& what) const {
+std::optional<Finding> Interpreter::compare(const SymbolRun& one, const SymbolRun& other, const std::string& what) {
+  const bool any = uses_any(lowered_.job());
+  const auto same = [&](Symbol x, Symbol y) {
+    return x == y || (any && symbols_.normal_form(x) == symbols_.normal_form(y));
+  };
   for (std::uint32_t rank = 0; rank < lowered_.job().size(); ++rank) {
     for (const Region region : {Region::kSrc, Region::kDst, Region::kWindow}) {
       const auto& x = one.memory[rank][static_cast<std::size_t>(region)];
       const auto& y = other.memory[rank][static_cast<std::size_t>(region)];
-      if (x == y) continue;
-      const auto at = static_cast<std::size_t>(std::mismatch(x.begin(), x.end(), y.begin()).first - x.begin());
+      const auto differs = std::mismatch(x.begin(), x.end(), y.begin(), same).first;
+      if (differs == x.end()) continue;
+      const auto at = static_cast<std::size_t>(differs - x.begin());
       Finding finding;
       finding.kind = FindingKind::kUnstable;
       finding.rank = rank;

@@ -29,12 +29,20 @@ struct Policy {
   std::uint64_t seed = 0;
   /// Segment dependencies are read as full ones (rule 10).
   bool full_segment_dependencies = false;
+  /// Of a switch: what is in flight there at a time, each with its result that comes down, two moves.
+  std::uint32_t slots = kWindow;
 
+  /// The same on switches that have one slot.
+  Policy with_one_slot() const {
+    Policy one = *this;
+    one.slots = 1;
+    return one;
+  }
   static Policy least_permissive(bool full_segment_dependencies = false) {
-    return {Kind::kLeastPermissive, 0, full_segment_dependencies};
+    return {Kind::kLeastPermissive, 0, full_segment_dependencies, kWindow};
   }
   static Policy generous() { return {}; }
-  static Policy random(std::uint64_t seed) { return {Kind::kRandom, seed, (seed & 7U) == 7U}; }
+  static Policy random(std::uint64_t seed) { return {Kind::kRandom, seed, (seed & 7U) == 7U, kWindow}; }
 };
 
 /// One thing that happened, for drawing. Times count events of the whole run.
@@ -114,9 +122,10 @@ class Interpreter {
   /// Runs on symbols. Initially every element of src, dst and window is a leaf of its own, scratch is uninitialised,
   /// params are constants. Equal runs give equal symbols. If the programs are malformed, that is the finding.
   SymbolRun run_symbols(const Policy& policy, bool record_events = false);
-  /// Whether two runs on symbols of this leave the same expressions in src, dst and window; scratch is nobody's
-  /// business. `what` the second is, in words.
-  std::optional<Finding> compare(const SymbolRun& one, const SymbolRun& other, const std::string& what) const;
+  /// Whether two runs on symbols of this leave the same expressions in src, dst and window, the same but for the order
+  /// of operands where arrivals are combined in any order; scratch is nobody's business. `what` the second is, in
+  /// words.
+  std::optional<Finding> compare(const SymbolRun& one, const SymbolRun& other, const std::string& what);
   /// Runs on numbers, from `inputs` by rank (which may be empty).
   NumberRun run_numbers(const std::vector<RankInput>& inputs, const Policy& policy, bool record_events = false);
 

@@ -10,6 +10,7 @@
 #include "core/footprint.hpp"
 #include "core/group_table.hpp"
 #include "core/text.hpp"
+#include "core/tree_table.hpp"
 
 namespace unisono::reference {
 namespace {
@@ -152,9 +153,11 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
   const Call& call = job.call;
   job.dtype = call.dtype;
   job.vectors = vectors;
-  job.programs.resize(call.size);
-  job.region_bytes.resize(call.size);
-  job.params.resize(call.size);
+  const bool virtual_ranks = call.tree != nullptr && !call.tree->stand_in;
+  const std::uint32_t programs = call.size + (virtual_ranks ? call.tree->switches : 0);
+  job.programs.resize(programs);
+  job.region_bytes.resize(programs);
+  job.params.resize(programs);
   const CallKind kind = facts_of(call.collective).kind;
   const bool two_sided = kind == CallKind::kMessage;
   const bool one_origin = two_sided || kind == CallKind::kAccess;
@@ -188,6 +191,12 @@ Job make_job(const Algorithm& algorithm, const Call& given, const std::vector<Ve
       }
       size_regions(job, own);
     }
+  }
+  for (std::uint32_t rank = call.size; rank < programs; ++rank) {
+    Call own = call;
+    own.rank = rank;
+    job.programs[rank] = record_checked(algorithm, own);
+    job.bytes(rank, Region::kScratch) = job.programs[rank].scratch_bytes;
   }
   if (kind == CallKind::kAccess) {
     job.bytes(call.root, Region::kWindow) = call.count * element_bytes(call);
@@ -285,7 +294,10 @@ std::string describe(const Job& job) {
   out << name_of(call.collective);
   if (job.algorithm != nullptr) out << ' ' << job.algorithm->name;
   if (call.radix != 0) out << ':' << static_cast<unsigned>(call.radix);
-  out << ", " << job.size() << (job.size() == 1 ? " rank" : " ranks");
+  out << ", " << job.members() << (job.members() == 1 ? " rank" : " ranks");
+  if (call.tree != nullptr) {
+    out << ", tree " << text_of(*call.tree) << (call.tree->stand_in ? ", members in place of switches" : "");
+  }
   if (!job.promises() || (job.meant && call.collective == Collective::kBarrier)) return out.str();
   if (is_vector(call.collective)) {
     out << ", counts {";

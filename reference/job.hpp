@@ -51,7 +51,10 @@ struct Job {
   Call call;                          ///< of rank 0 (of the sender or origin for send, put and get)
   std::vector<VectorCounts> vectors;  ///< by rank; v-collectives only
 
+  /// Programs: of the ranks, and of the switches of `call.tree` after them.
   std::uint32_t size() const { return static_cast<std::uint32_t>(programs.size()); }
+  /// Ranks that have memory.
+  std::uint32_t members() const { return call.tree == nullptr ? size() : call.size; }
   /// Whether results can be compared with what `call` promises.
   bool promises() const { return algorithm != nullptr || meant; }
   /// Whether reductions are promised to be in rank order.
@@ -103,7 +106,7 @@ enum class CountPattern : std::uint8_t {
 /// consistent between ranks, and symmetric where in-place alltoallv needs it. Pure in its arguments.
 std::vector<VectorCounts> example_counts(const Call& call, CountPattern pattern, std::uint64_t seed);
 
-/// Whether arrivals of several ranks may be combined in any order, so that schedules may differ in their results.
+/// Whether arrivals of several ranks may be combined in any order.
 bool uses_any(const Job& job);
 
 /// One line: collective, algorithm, ranks, count, root, in place, group size.

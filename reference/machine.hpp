@@ -34,7 +34,7 @@ class Machine {
         policy_(policy),
         record_(record_events),
         dice_(Dice::apart(policy.seed)),
-        progress_(lowered, run, policy.full_segment_dependencies),
+        progress_(lowered, run, policy.full_segment_dependencies, policy.slots),
         execution_(lowered, domain, run, progress_.retired()) {}
 
   void run() {
@@ -343,7 +343,9 @@ class Machine {
     };
     if (!progress_.in_window(n)) {
       const Node oldest = lowered_.first(node.rank) + progress_.retired()[node.rank];
-      return {"waits for the window of 32: " + number(oldest) + " has not completed", oldest, false};
+      return {"waits for the window of " + std::to_string(progress_.window(node.rank)) + ": " + number(oldest) +
+                  " has not completed",
+              oldest, false};
     }
     if (!progress_.may_start(n)) {
       for (std::uint32_t bits = move.dependencies; bits != 0; bits &= bits - 1) {

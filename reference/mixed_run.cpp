@@ -346,15 +346,11 @@ SymbolRun run_mixed(Interpreter& interpreter, const Mix& mix, const MakeChannel&
 std::optional<Finding> check_mixes(Interpreter& interpreter, const SymbolRun& least, std::uint32_t draws,
                                    std::uint64_t seed, std::uint64_t& runs) {
   const Lowered& lowered = interpreter.lowered();
-  const bool any = uses_any(lowered.job());
   for (const Mix& mix : mixes_of(lowered.job(), draws, seed)) {
     SymbolRun run = run_mixed(interpreter, mix);
     ++runs;
     std::optional<Finding> finding = std::move(run.finding);
-    if (!finding) {
-      finding = any ? compare_with_expectation(interpreter, run)
-                    : interpreter.compare(least, run, "a mix of lanes, credits and grants");
-    }
+    if (!finding) finding = interpreter.compare(least, run, "a mix of lanes, credits and grants");
     if (!finding) continue;
     finding->text += "\n  (a mix of lanes, credits and grants: " + mix.text(lowered) + ")";
     return finding;

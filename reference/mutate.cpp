@@ -155,6 +155,7 @@ class Mutator {
       case Mutation::kRemoteRegion:
         return (fetches || stores) && reaches_directly(move);
       case Mutation::kDropPeer:
+      case Mutation::kDoublePeer:
         return ((sends || stores) && !single_send) || ((arrives || fetches) && !single_arrival);
       case Mutation::kDropSignal:
         return mutant_.job.call.direct && sends && count == 0;
@@ -177,6 +178,15 @@ class Mutator {
     for (std::uint32_t i = 0; i < old[0]; ++i) {
       if (i != which) program.pool.push_back(old[1 + i]);
     }
+  }
+
+  // Has member `which` of the list that `peer` names stand in the place of the next one too; likewise.
+  static void put_beside(Program& program, std::uint32_t& peer, std::uint32_t which) {
+    const std::uint32_t old = peer;
+    const std::uint32_t count = program.pool[old];
+    peer = static_cast<std::uint32_t>(program.pool.size());
+    for (std::uint32_t i = 0; i <= count; ++i) program.pool.push_back(program.pool[old + i]);
+    program.pool[peer + 1 + (which + 1) % count] = program.pool[peer + 1 + which];
   }
 
   // Takes the empty message from this rank to one of its peers out of both programs.
@@ -336,11 +346,17 @@ class Mutator {
         region = region == Region::kDst ? Region::kSrc : Region::kDst;
         break;
       }
-      case Mutation::kDropPeer: {
+      case Mutation::kDropPeer:
+      case Mutation::kDoublePeer: {
         const bool from_remote = move.remote.kind != RemoteKind::kNone && move.remote.mode != PeerMode::kRank;
         const bool from_op1 = move.op1.kind != OperandKind::kNone && move.arrival.mode != PeerMode::kRank;
         std::uint32_t& peer = from_remote && (!from_op1 || dice_.below(2) == 0) ? move.remote.peer : move.arrival.peer;
-        take_out(program, peer, static_cast<std::uint32_t>(dice_.below(program.pool[peer])));
+        const auto which = static_cast<std::uint32_t>(dice_.below(program.pool[peer]));
+        if (mutation_ == Mutation::kDropPeer) {
+          take_out(program, peer, which);
+        } else {
+          put_beside(program, peer, which);
+        }
         break;
       }
       case Mutation::kDropSignal:
@@ -408,6 +424,8 @@ const char* name_of(Mutation mutation) {
       return "other remote region";
     case Mutation::kDropPeer:
       return "drop a peer";
+    case Mutation::kDoublePeer:
+      return "double a peer";
     case Mutation::kDropSignal:
       return "drop a signal at both ends";
   }

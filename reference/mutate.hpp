@@ -37,9 +37,10 @@ enum class Mutation : std::uint8_t {
   kRemoteOffset,  ///< memory of peers one element, or a whole chunk, away
   kRemoteRegion,  ///< src of peers instead of dst, or dst instead of src
   kDropPeer,      ///< a list of peers without one of them
+  kDoublePeer,    ///< a list of peers with one of them in the place of another
   kDropSignal,    ///< an empty message is neither sent nor awaited; in direct calls, where it ends accesses
 };
-inline constexpr std::uint32_t kMutations = 26;
+inline constexpr std::uint32_t kMutations = 27;
 
 /// Name of a mutation as reports write it.
 const char* name_of(Mutation mutation);

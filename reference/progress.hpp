@@ -17,11 +17,13 @@ namespace unisono::reference {
 /// `wake(node)` for each of those. The job and the run's outcomes must outlive this.
 class Progress {
  public:
-  /// `full`: segment dependencies are read as full ones.
-  Progress(const Lowered& lowered, const Run& run, bool full)
+  /// `full`: segment dependencies are read as full ones. `slots` of a switch: each holds
+  /// what goes up and its result that comes down, two moves.
+  Progress(const Lowered& lowered, const Run& run, bool full, std::uint32_t slots = kWindow)
       : lowered_(lowered),
         run_(run),
         full_(full),
+        slots_(slots),
         missing_(lowered.size()),
         unfinished_(lowered.size()),
         retired_(lowered.job().size()),
@@ -40,7 +42,7 @@ class Progress {
   void begin(Wake&& wake) const {
     for (std::uint32_t rank = 0; rank < lowered_.job().size(); ++rank) {
       const std::size_t moves = lowered_.job().programs[rank].moves.size();
-      for (std::uint32_t i = 0; i < std::min<std::size_t>(moves, kWindow); ++i) wake(lowered_.first(rank) + i);
+      for (std::uint32_t i = 0; i < std::min<std::size_t>(moves, window(rank)); ++i) wake(lowered_.first(rank) + i);
     }
   }
 
@@ -48,7 +50,12 @@ class Progress {
   bool may_start(Node n) const { return missing_[n] == 0 && in_window(n); }
   bool in_window(Node n) const {
     const auto& node = lowered_.node(n);
-    return node.index < retired_[node.rank] + kWindow;
+    return node.index < retired_[node.rank] + window(node.rank);
+  }
+  /// How many moves of a rank may be in flight.
+  std::uint32_t window(std::uint32_t rank) const {
+    const auto window = static_cast<std::uint32_t>(kWindow);
+    return rank < lowered_.job().members() ? window : std::min(window, 2 * slots_);
   }
   bool all_finished() const { return unfinished_ == 0; }
   /// By rank: moves that have retired.
@@ -70,7 +77,8 @@ class Progress {
     std::uint32_t& retired = retired_[node.rank];
     while (retired < moves && run_.outcomes[lowered_.first(node.rank) + retired].finished) {
       ++retired;
-      if (retired + kWindow - 1 < moves) wake(lowered_.first(node.rank) + retired + static_cast<Node>(kWindow) - 1);
+      const Node last = retired + window(node.rank) - 1;
+      if (last < moves) wake(lowered_.first(node.rank) + last);
     }
   }
 
@@ -117,6 +125,7 @@ class Progress {
   const Lowered& lowered_;
   const Run& run_;
   const bool full_;
+  const std::uint32_t slots_;
   std::vector<std::uint32_t> missing_;  ///< by node: full dependencies that have not completed
   std::uint32_t unfinished_;
   std::vector<std::uint32_t> retired_;

@@ -49,8 +49,8 @@ class RaceFinder {
   }
 
   std::optional<Finding> find_early_exit() {
-    const std::uint32_t size = lowered_.job().size();
-    reached_.resize(size);
+    const std::uint32_t size = lowered_.job().members();
+    reached_.resize(lowered_.job().size());
     for (std::uint32_t from = 0; from < size; ++from) {
       begin_search(~std::uint64_t{0});
       wanted_count_ = 1;  // nothing in particular: the walk goes to its end

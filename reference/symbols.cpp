@@ -151,6 +151,74 @@ std::uint64_t SymbolTable::shape(Symbol symbol, std::unordered_map<Symbol, std::
   return known.at(symbol);
 }
 
+std::uint64_t SymbolTable::structure(Symbol symbol, std::unordered_map<Symbol, std::uint64_t>& known) const {
+  std::vector<Symbol> open{symbol};
+  while (!open.empty()) {
+    const Symbol at = open.back();
+    const Node& node = nodes_[at];
+    const bool two = node.kind == Kind::kCombine || node.kind == Kind::kJoin;
+    const bool one = node.kind == Kind::kDivide || node.kind == Kind::kPart;
+    const auto left = static_cast<Symbol>(node.a);
+    const auto right = static_cast<Symbol>(node.b);
+    const std::size_t depth = open.size();
+    if ((one || two) && known.count(left) == 0) open.push_back(left);
+    if (two && known.count(right) == 0) open.push_back(right);
+    if (open.size() != depth) continue;
+    const std::uint64_t a = one || two ? known[left] : node.a;
+    const std::uint64_t b = two ? known[right] : node.b;
+    known[at] = mix(mix(a * 0x9e3779b97f4a7c15ULL + static_cast<std::uint64_t>(node.kind)) + b * kBase[1] +
+                    (static_cast<std::uint64_t>(node.func) << 32U));
+    open.pop_back();
+  }
+  return known.at(symbol);
+}
+
+Symbol SymbolTable::normal_form(Symbol symbol) {
+  // Chains may be as long as there are ranks, so no recursion: an expression is done when its operands are.
+  std::vector<Symbol> open{symbol};
+  while (!open.empty()) {
+    const Symbol at = open.back();
+    if (normal_forms_.count(at) != 0) {
+      open.pop_back();
+      continue;
+    }
+    const Node node = nodes_[at];
+    const auto left = static_cast<Symbol>(node.a);
+    const auto right = static_cast<Symbol>(node.b);
+    const bool two = node.kind == Kind::kCombine || node.kind == Kind::kJoin;
+    if (!two && node.kind != Kind::kDivide && node.kind != Kind::kPart) {
+      normal_forms_[at] = at;
+      continue;
+    }
+    const std::size_t depth = open.size();
+    if (normal_forms_.count(left) == 0) open.push_back(left);
+    if (two && normal_forms_.count(right) == 0) open.push_back(right);
+    if (open.size() != depth) continue;
+    if (node.kind != Kind::kCombine) {
+      Node other = node;
+      other.a = normal_forms_[left];
+      if (two) other.b = normal_forms_[right];
+      normal_forms_[at] = intern(other);
+      continue;
+    }
+    // Both sides are chains ((a . b) . c) in rising order already.
+    std::vector<Symbol> operands;
+    for (Symbol side : {normal_forms_[left], normal_forms_[right]}) {
+      while (nodes_[side].kind == Kind::kCombine && nodes_[side].func == node.func) {
+        operands.push_back(static_cast<Symbol>(nodes_[side].b));
+        side = static_cast<Symbol>(nodes_[side].a);
+      }
+      operands.push_back(side);
+    }
+    std::sort(operands.begin(), operands.end());
+    Symbol chain = operands.front();
+    for (std::size_t i = 1; i < operands.size(); ++i) chain = combine(node.func, chain, operands[i]);
+    normal_forms_[at] = chain;
+    normal_forms_[chain] = chain;
+  }
+  return normal_forms_.at(symbol);
+}
+
 bool SymbolTable::folds(Symbol symbol, Func func, const std::vector<Leaf>& leaves) const {
   using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;
   std::set<Key> due;

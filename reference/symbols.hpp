@@ -74,9 +74,16 @@ class SymbolTable {
   /// Whether an expression is made by `func` alone, of all of `leaves` and no others, each as often as it likes.
   bool folds(Symbol symbol, Func func, const std::vector<Leaf>& leaves) const;
 
+  /// The expression with the operands of each chain of one function in rising order, and no brackets: the same for all
+  /// expressions that only differ in the order in which a function that commutes and associates was applied.
+  Symbol normal_form(Symbol symbol);
+
   /// A hash of the brackets of an expression, with leaves named by their ranks and the operands of an operation in no
   /// order. `known` keeps what was found of this table.
   std::uint64_t shape(Symbol symbol, std::unordered_map<Symbol, std::uint64_t>& known) const;
+
+  /// A hash of the whole expression, which is the same in other tables. `known` keeps what was found of this one.
+  std::uint64_t structure(Symbol symbol, std::unordered_map<Symbol, std::uint64_t>& known) const;
 
   /// The expression written out, at most about `limit` characters: "r0.src[3] + (r1.src[3] + r2.src[3])".
   std::string text(Symbol symbol, std::size_t limit = 300) const;
@@ -98,6 +105,7 @@ class SymbolTable {
   std::size_t interned_ = 0;
   std::vector<Fingerprint> fingerprints_;  // filled on demand
   std::vector<bool> has_fingerprint_;
+  std::unordered_map<Symbol, Symbol> normal_forms_;
 };
 
 }  // namespace unisono::reference

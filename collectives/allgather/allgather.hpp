@@ -6,6 +6,7 @@
 #include "collectives/algorithm.hpp"
 #include "collectives/allgatherv/allgatherv.hpp"
 #include "collectives/by_position.hpp"
+#include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
 
@@ -36,7 +37,10 @@ void allgather_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint32_t allgather_chain_steps(const Call& call);
 void allgather_chain_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 8> kAllgather{{
+std::uint32_t allgather_switch_steps(const Call& call);
+void allgather_switch_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 9> kAllgather{{
     {.collective = Collective::kAllgather,
      .name = "ring",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL section IV.E",
@@ -117,6 +121,17 @@ inline constexpr std::array<Algorithm, 8> kAllgather{{
      .ordered = true,
      .steps = allgather_chain_steps,
      .step = allgather_chain_step},
+    {.collective = Collective::kAllgather,
+     .name = "switch",
+     .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",
+     .restriction = "a tree of members and switches",
+     .cost = "2 d alpha + P n beta over d levels of switches, n bytes a block",
+     .summary = "Each block goes once over every link; switches pass it on to all other sides at once.",
+     .ordered = true,
+     .steps = allgather_switch_steps,
+     .step = allgather_switch_step,
+     .admits = build::admits_tree,
+     .switched = true},
 }};
 
 }  // namespace unisono::collectives

@@ -8,6 +8,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "collectives/by_position.hpp"
+#include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
 
@@ -55,7 +56,10 @@ std::uint64_t allreduce_recursive_multiplying_scratch_bytes(const Call& call);
 std::uint32_t allreduce_chain_steps(const Call& call);
 void allreduce_chain_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 12> kAllreduce{{
+std::uint32_t allreduce_switch_steps(const Call& call);
+void allreduce_switch_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 13> kAllreduce{{
     {.collective = Collective::kAllreduce,
      .name = "recursive_doubling",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -182,6 +186,17 @@ inline constexpr std::array<Algorithm, 12> kAllreduce{{
      .ordered = true,
      .steps = allreduce_chain_steps,
      .step = allreduce_chain_step},
+    {.collective = Collective::kAllreduce,
+     .name = "switch",
+     .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",
+     .restriction = "a tree of members and switches",
+     .cost = "2 d alpha + 2 n beta over d levels of switches",
+     .summary = "Switches fold what comes from below; the top sends the result down again.",
+     .ordered = true,
+     .steps = allreduce_switch_steps,
+     .step = allreduce_switch_step,
+     .admits = build::admits_tree,
+     .switched = true},
 }};
 
 }  // namespace unisono::collectives

@@ -5,6 +5,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "collectives/by_position.hpp"
+#include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
 
@@ -18,7 +19,10 @@ bool barrier_flat_admits(const Call& call);
 std::uint32_t barrier_two_level_steps(const Call& call);
 void barrier_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 3> kBarrier{{
+std::uint32_t barrier_switch_steps(const Call& call);
+void barrier_switch_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 4> kBarrier{{
     {.collective = Collective::kBarrier,
      .name = "dissemination",
      .source = "Hensgen, Finkel and Manber, IJPP 1988; Hoefler et al., IPDPS 2006 (k-1 signals in a round)",
@@ -51,6 +55,17 @@ inline constexpr std::array<Algorithm, 3> kBarrier{{
      .steps = build::steps_by_position<barrier_two_level_steps>,
      .step = build::step_by_position<barrier_two_level_step>,
      .grouped = true},
+    {.collective = Collective::kBarrier,
+     .name = "switch",
+     .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",
+     .restriction = "a tree of members and switches",
+     .cost = "2 d alpha over d levels of switches",
+     .summary = "Signals go up the tree of switches and down again.",
+     .ordered = true,
+     .steps = barrier_switch_steps,
+     .step = barrier_switch_step,
+     .admits = build::admits_tree,
+     .switched = true},
 }};
 
 }  // namespace unisono::collectives

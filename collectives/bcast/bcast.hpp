@@ -5,6 +5,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "collectives/by_position.hpp"
+#include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
 
@@ -30,7 +31,10 @@ void bcast_knomial_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint32_t bcast_two_level_steps(const Call& call);
 void bcast_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 7> kBcast{{
+std::uint32_t bcast_switch_steps(const Call& call);
+void bcast_switch_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 8> kBcast{{
     {.collective = Collective::kBcast,
      .name = "linear",
      .source = "ACCL+ section 4.2.4 (one-to-all)",
@@ -98,6 +102,17 @@ inline constexpr std::array<Algorithm, 7> kBcast{{
      .steps = build::steps_by_position<bcast_two_level_steps>,
      .step = build::step_by_position<bcast_two_level_step>,
      .grouped = true},
+    {.collective = Collective::kBcast,
+     .name = "switch",
+     .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",
+     .restriction = "a tree of members and switches",
+     .cost = "2 d alpha + n beta over d levels of switches",
+     .summary = "Switches pass on what comes from the root's side to all others at once.",
+     .ordered = true,
+     .steps = bcast_switch_steps,
+     .step = bcast_switch_step,
+     .admits = build::admits_tree,
+     .switched = true},
 }};
 
 }  // namespace unisono::collectives

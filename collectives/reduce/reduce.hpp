@@ -5,6 +5,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "collectives/by_position.hpp"
+#include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
 
@@ -28,7 +29,11 @@ void reduce_knomial_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint32_t reduce_two_level_steps(const Call& call);
 void reduce_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 6> kReduce{{
+std::uint32_t reduce_switch_steps(const Call& call);
+void reduce_switch_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t reduce_switch_scratch_bytes(const Call& call);
+
+inline constexpr std::array<Algorithm, 7> kReduce{{
     {.collective = Collective::kReduce,
      .name = "linear",
      .source = "ACCL+ section 4.2.4 (all-to-one)",
@@ -89,6 +94,18 @@ inline constexpr std::array<Algorithm, 6> kReduce{{
      .steps = build::steps_by_position<reduce_two_level_steps>,
      .step = build::step_by_position<reduce_two_level_step>,
      .grouped = true},
+    {.collective = Collective::kReduce,
+     .name = "switch",
+     .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",
+     .restriction = "a tree of members and switches",
+     .cost = "2 d alpha + 2 n beta over d levels of switches",
+     .summary = "Switches fold what comes from below; the result goes from the top to the root.",
+     .ordered = true,
+     .steps = reduce_switch_steps,
+     .step = reduce_switch_step,
+     .scratch_bytes = reduce_switch_scratch_bytes,
+     .admits = build::admits_tree,
+     .switched = true},
 }};
 
 }  // namespace unisono::collectives

@@ -6,6 +6,7 @@
 #include "collectives/algorithm.hpp"
 #include "collectives/by_position.hpp"
 #include "collectives/reduce_scatterv/reduce_scatterv.hpp"
+#include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
 
@@ -28,7 +29,11 @@ std::uint32_t reduce_scatter_two_level_steps(const Call& call);
 void reduce_scatter_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t reduce_scatter_two_level_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 5> kReduceScatter{{
+std::uint32_t reduce_scatter_switch_steps(const Call& call);
+void reduce_scatter_switch_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t reduce_scatter_switch_scratch_bytes(const Call& call);
+
+inline constexpr std::array<Algorithm, 6> kReduceScatter{{
     {.collective = Collective::kReduceScatter,
      .name = "ring",
      .source = "Patarasuk and Yuan, JPDC 2009 (first half of the ring all-reduce)",
@@ -84,6 +89,18 @@ inline constexpr std::array<Algorithm, 5> kReduceScatter{{
      .scratch_bytes =
          build::scratch_with_counts<reduce_scatter_two_level_scratch_bytes, reduce_scatterv_two_level_scratch_bytes>,
      .grouped = true},
+    {.collective = Collective::kReduceScatter,
+     .name = "switch",
+     .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",
+     .restriction = "a tree of members and switches",
+     .cost = "2 d alpha + P n beta over d levels of switches, n bytes a block",
+     .summary = "Block after block is folded up the tree and sent down to its member.",
+     .ordered = true,
+     .steps = reduce_scatter_switch_steps,
+     .step = reduce_scatter_switch_step,
+     .scratch_bytes = reduce_scatter_switch_scratch_bytes,
+     .admits = build::admits_tree,
+     .switched = true},
 }};
 
 }  // namespace unisono::collectives

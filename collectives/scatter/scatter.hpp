@@ -6,6 +6,7 @@
 #include "collectives/algorithm.hpp"
 #include "collectives/by_position.hpp"
 #include "collectives/scatterv/scatterv.hpp"
+#include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
 
@@ -28,7 +29,10 @@ std::uint32_t scatter_two_level_steps(const Call& call);
 void scatter_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t scatter_two_level_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 5> kScatter{{
+std::uint32_t scatter_switch_steps(const Call& call);
+void scatter_switch_step(const Call& call, std::uint32_t s, Emit& emit);
+
+inline constexpr std::array<Algorithm, 6> kScatter{{
     {.collective = Collective::kScatter,
      .name = "linear",
      .source = "folklore",
@@ -81,6 +85,17 @@ inline constexpr std::array<Algorithm, 5> kScatter{{
      .step = build::step_with_counts<scatter_two_level_step, scatterv_two_level_step>,
      .scratch_bytes = build::scratch_with_counts<scatter_two_level_scratch_bytes, scatterv_two_level_scratch_bytes>,
      .grouped = true},
+    {.collective = Collective::kScatter,
+     .name = "switch",
+     .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",
+     .restriction = "a tree of members and switches",
+     .cost = "2 d alpha + P n beta over d levels of switches, n bytes a block",
+     .summary = "Switches pass on block after block, in the order of the tree.",
+     .ordered = true,
+     .steps = scatter_switch_steps,
+     .step = scatter_switch_step,
+     .admits = build::admits_tree,
+     .switched = true},
 }};
 
 }  // namespace unisono::collectives

@@ -16,6 +16,7 @@
 #include "collectives/algorithm_name.hpp"
 #include "collectives/record.hpp"
 #include "core/program_file.hpp"
+#include "core/tree_table.hpp"
 #include "driver/lowered_check.hpp"
 #include "python/core/errors.hpp"
 #include "python/core/memory.hpp"
@@ -72,6 +73,16 @@ Call call_of(int collective, int op, int datatype, std::uint32_t size, std::uint
           "root " + std::to_string(root) + " was given; there are ranks 0 to " + std::to_string(size - 1));
   }
   return call;
+}
+
+/// The tree that is written so; none for an empty text.
+void give_tree(Call& call, const std::string& text, bool stand_in) {
+  if (text.empty()) return;
+  call.tree = without_gil([&] { return parse_tree(text, stand_in); });
+  if (call.tree->members != call.size) {
+    raise(ErrorCode::kInvalidArgument, "the tree " + text + " has " + std::to_string(call.tree->members) +
+                                           " members; the call has " + std::to_string(call.size) + " ranks");
+  }
 }
 
 reference::Policy policy_of(const std::string& name, std::uint64_t seed) {
@@ -243,6 +254,8 @@ nb::dict report_of(const reference::CheckReport& report) {
   entry["pairs"] = report.pairs;
   entry["schedules"] = report.schedules;
   entry["mixed"] = report.mixed;
+  entry["trees"] = report.trees;
+  entry["any"] = report.any;
   entry["seed"] = report.seed;
   entry["ranks"] = report.ranks;
   entry["most_ranks_sampled"] = report.most_ranks_sampled;
@@ -298,7 +311,7 @@ void bind_reference(nb::module_& module) {
   module.def(
       "check_algorithm",
       [](int collective, const std::string& algorithm, const std::vector<std::uint32_t>& ranks, std::uint32_t schedules,
-         std::uint64_t seed, std::uint32_t mixes) {
+         std::uint64_t seed, std::uint32_t mixes, const std::vector<std::uint32_t>& switches, const std::string& tree) {
         std::uint8_t radix = 0;
         const Algorithm& chosen = algorithm_of(collective, algorithm, &radix);
         reference::CheckOptions options;
@@ -307,6 +320,8 @@ void bind_reference(nb::module_& module) {
         options.schedules = schedules;
         options.seed = seed;
         options.mixes = mixes;
+        options.switches = switches;
+        if (!tree.empty()) options.tree = without_gil([&] { return parse_tree(tree, false); });
         driver::LoweredChecker lowered;
         options.also = [&](const reference::Job& job) { return lowered.check(job); };
         nb::dict entry = report_of(without_gil([&] { return reference::check_algorithm(chosen, options); }));
@@ -316,7 +331,7 @@ void bind_reference(nb::module_& module) {
         return entry;
       },
       "collective"_a, "algorithm"_a, "ranks"_a, "schedules"_a, "seed"_a, "mixes"_a = reference::CheckOptions{}.mixes,
-      "The checker's report, as a dictionary.");
+      "switches"_a = std::vector<std::uint32_t>{}, "tree"_a = "", "The checker's report, as a dictionary.");
 
   module.def(
       "check_program",
@@ -335,8 +350,9 @@ void bind_reference(nb::module_& module) {
   module.def(
       "program_file",
       [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t root, int op, int datatype,
-         std::uint64_t count, bool in_place, std::uint32_t group_size) {
+         std::uint64_t count, bool in_place, std::uint32_t group_size, const std::string& tree, bool stand_in) {
         Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
+        give_tree(call, tree, stand_in);
         const Algorithm& chosen = admitting(collective, algorithm, call);
         if (reference::is_vector(call.collective)) {
           raise(ErrorCode::kUnsupported, algorithm + " of " + name_of(call.collective) +
@@ -347,7 +363,7 @@ void bind_reference(nb::module_& module) {
         return bytes_of_file({std::move(job.programs), std::move(job.region_bytes)});
       },
       "collective"_a, "algorithm"_a, "size"_a, "root"_a, "op"_a, "datatype"_a, "count"_a, "in_place"_a, "group_size"_a,
-      "The programs of all ranks, as a program file.");
+      "tree"_a = "", "stand_in"_a = false, "The programs of all ranks, as a program file.");
 
   module.def(
       "build_program", [](const std::vector<RankProgram>& ranks) { return bytes_of_file(file_of_parts(ranks)); },
@@ -366,13 +382,14 @@ void bind_reference(nb::module_& module) {
   module.def(
       "draw_algorithm",
       [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t root, int op, int datatype,
-         std::uint64_t count, bool in_place, std::uint32_t group_size) {
+         std::uint64_t count, bool in_place, std::uint32_t group_size, const std::string& tree, bool stand_in) {
         Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
+        give_tree(call, tree, stand_in);
         const Algorithm& chosen = admitting(collective, algorithm, call);
         return without_gil([&] { return reference::draw_job(job_of(chosen, call), reference::Policy::generous()); });
       },
       "collective"_a, "algorithm"_a, "size"_a, "root"_a, "op"_a, "datatype"_a, "count"_a, "in_place"_a, "group_size"_a,
-      "A picture of a run of all ranks, as SVG.");
+      "tree"_a = "", "stand_in"_a = false, "A picture of a run of all ranks, as SVG.");
 
   module.def(
       "draw_program",
@@ -385,18 +402,21 @@ void bind_reference(nb::module_& module) {
   module.def(
       "program_listing",
       [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t rank, std::uint32_t root,
-         int op, int datatype, std::uint64_t count, bool in_place, std::uint32_t group_size) {
+         int op, int datatype, std::uint64_t count, bool in_place, std::uint32_t group_size, const std::string& tree,
+         bool stand_in) {
         Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
-        if (rank >= size) {
-          raise(ErrorCode::kInvalidRoot,
-                "rank " + std::to_string(rank) + " was asked for; there are ranks 0 to " + std::to_string(size - 1));
+        give_tree(call, tree, stand_in);
+        const std::uint32_t switches = call.tree == nullptr || stand_in ? 0 : call.tree->switches;
+        if (rank >= size + switches) {
+          raise(ErrorCode::kInvalidRoot, "rank " + std::to_string(rank) + " was asked for; there are ranks 0 to " +
+                                             std::to_string(size + switches - 1));
         }
         const Algorithm& chosen = admitting(collective, algorithm, call);
         call.rank = rank;
         return reference::describe_program(record(chosen, call));
       },
       "collective"_a, "algorithm"_a, "size"_a, "rank"_a, "root"_a, "op"_a, "datatype"_a, "count"_a, "in_place"_a,
-      "group_size"_a, "The moves of one rank, as text.");
+      "group_size"_a, "tree"_a = "", "stand_in"_a = false, "The moves of one rank, or of a switch, as text.");
 }
 
 }  // namespace unisono::python

@@ -301,7 +301,14 @@ def interpret(
     seed: int,
 ) -> list[bytes]: ...
 def check_algorithm(
-    collective: int, algorithm: str, ranks: Sequence[int], schedules: int, seed: int, mixes: int = 12
+    collective: int,
+    algorithm: str,
+    ranks: Sequence[int],
+    schedules: int,
+    seed: int,
+    mixes: int = 12,
+    switches: Sequence[int] = ...,
+    tree: str = "",
 ) -> dict[str, Any]: ...
 def build_program(ranks: Sequence[tuple[bytes, Sequence[int], Sequence[int]]]) -> bytes: ...
 def program_file_listings(file: bytes) -> list[str]: ...
@@ -323,6 +330,8 @@ def program_file(
     count: int,
     in_place: bool,
     group_size: int,
+    tree: str = "",
+    stand_in: bool = False,
 ) -> bytes: ...
 def draw_algorithm(
     collective: int,
@@ -334,6 +343,8 @@ def draw_algorithm(
     count: int,
     in_place: bool,
     group_size: int,
+    tree: str = "",
+    stand_in: bool = False,
 ) -> str: ...
 def program_listing(
     collective: int,
@@ -346,6 +357,8 @@ def program_listing(
     count: int,
     in_place: bool,
     group_size: int,
+    tree: str = "",
+    stand_in: bool = False,
 ) -> str: ...
 def array_at(address: int, count: int, dtype: object, owner: object) -> npt.NDArray[Any]: ...
 def create_op(

@@ -44,6 +44,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         f"gatherv:counts=1,2,3; {FORM}",
     )
     parser.add_argument("--ranks", type=_range, default=[], metavar="A:B", help="numbers of ranks (default up to 64)")
+    parser.add_argument(
+        "--switches", type=_range, default=[], metavar="A:B",
+        help="numbers of switches in the trees of */switch (default 1:2)",
+    )  # fmt: skip
+    parser.add_argument("--tree", metavar="TREE", help='of */switch, this one alone, such as "((0 1) (2 3))"')
     parser.add_argument("--schedules", type=_natural, default=24, metavar="N", help="random schedules a call")
     parser.add_argument(
         "--mixes",
@@ -89,6 +94,11 @@ def execute(options: argparse.Namespace) -> int:
             _file(console, options.name, reports[options.name])
     else:
         entries = select(options.name)
+        for option in ("switches", "tree"):
+            if getattr(options, option) and not any(entry.name == "switch" for entry in entries):
+                raise InvalidArgumentError(f"--{option} goes with algorithms of switches, such as allreduce/switch")
+        if options.tree is not None and options.switches:
+            raise InvalidArgumentError("--tree and --switches were given; a tree says how many switches it has")
         if options.meaning is not None:
             raise InvalidArgumentError(
                 f"--as {options.meaning} was given with {options.name or 'all algorithms'}; it goes with a program "
@@ -105,8 +115,9 @@ def execute(options: argparse.Namespace) -> int:
                 progress.update(task, description=str(entry))
                 collective = Collective[entry.collective.upper()]
                 report = _core.check_algorithm(
-                    int(collective), entry.name, options.ranks, options.schedules, options.seed, options.mixes
-                )
+                    int(collective), entry.name, options.ranks, options.schedules, options.seed, options.mixes,
+                    options.switches, options.tree or "",
+                )  # fmt: skip
                 reports[str(entry)] = report
                 if not options.json:
                     if len(reports) == 1:
@@ -150,6 +161,8 @@ def _summary(console: Console, reports: dict[str, dict[str, Any]], failed: int, 
             "lowered",
             "lowered_runs",
             "not_carried",
+            "trees",
+            "any",
         )
     }
     what = "program" if len(reports) == 1 else f"of {len(reports)} programs"
@@ -169,6 +182,11 @@ def _summary(console: Console, reports: dict[str, dict[str, Any]], failed: int, 
         console.print(
             f"mixes of lanes, credits and grants: {total['mixed']} runs, all to the same end; no channel "
             "held more than it may"
+        )
+    if total["trees"] and not failed:
+        console.print(
+            f"switches: {total['trees']} calls, with one slot, too, and in the order of members that stand in for "
+            f"them; {total['any']} arrivals in any order, proven by normal form"
         )
     if total["lowered"] and not failed:
         console.print(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from pathlib import Path
 
 from rich.console import Console
@@ -28,6 +29,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--root", type=int, default=0, metavar="R", help="root, or peer (0)")
     parser.add_argument("--in-place", action="store_true", help="the in-place form")
     parser.add_argument("--group-size", type=int, default=0, metavar="G", help="ranks of a group (one level)")
+    parser.add_argument("--tree", metavar="TREE", help='of */switch: members and switches, such as "((0 1) (2 3))"')
+    parser.add_argument("--stand-in", action="store_true", help="members in place of the tree's switches")
     parser.add_argument("--file", type=Path, metavar="OUT", help="write all ranks' programs to a program file")
     parser.add_argument("--svg", type=Path, metavar="OUT", help="draw a run of all ranks")
     parser.set_defaults(execute=execute)
@@ -51,10 +54,25 @@ def execute(options: argparse.Namespace) -> int:
     entry = entries[0]
     collective = int(Collective[entry.collective.upper()])
     datatype = int(Datatype[options.datatype.upper()])
-    call = (options.root, int(Func.SUM), datatype, options.count, options.in_place, options.group_size)
+    if options.stand_in and options.tree is None:
+        raise InvalidArgumentError("--stand-in goes with --tree")
+    if entry.name == "switch" and options.tree is None:
+        raise InvalidArgumentError(f'{entry} needs a tree of members and switches, such as --tree "((0 1) (2 3))"')
+    tree = options.tree or ""
+    if tree:
+        options.ranks = len(re.findall(r"\d+", tree))
+    switches = 0 if options.stand_in else tree.count("(")
+    call = (
+        options.root, int(Func.SUM), datatype, options.count, options.in_place, options.group_size,
+        tree, options.stand_in,
+    )  # fmt: skip
     job = (collective, entry.name, options.ranks, *call)
     subject = f"{entry} for {options.ranks} {'rank' if options.ranks == 1 else 'ranks'}"
     if options.file is not None:
+        if switches:
+            raise InvalidArgumentError(
+                "a program file holds programs of ranks; with --stand-in members play the switches"
+            )
         write(options.file, _core.program_file(*job))
         console.print(f"{subject}: {options.file}", markup=False)
     if options.svg is not None:
@@ -62,9 +80,12 @@ def execute(options: argparse.Namespace) -> int:
         console.print(f"{subject}: {options.svg}", markup=False)
     if options.file is not None or options.svg is not None:
         return 0
-    for rank in _ranks(options.rank, options.ranks):
+    for rank in _ranks(options.rank, options.ranks + switches):
         listing = _core.program_listing(collective, entry.name, options.ranks, rank, *call)
-        _print(console, str(entry), rank, options.ranks, listing)
+        if rank < options.ranks:
+            _print(console, str(entry), rank, options.ranks, listing)
+        else:
+            _print(console, str(entry), rank - options.ranks, switches, listing, "switch")
     return 0
 
 
@@ -97,6 +118,6 @@ def _show_file(console: Console, options: argparse.Namespace) -> int:
     return 0
 
 
-def _print(console: Console, name: str, rank: int, size: int, listing: str) -> None:
-    console.print(f"{name}, rank {rank} of {size}", style="bold", markup=False)
+def _print(console: Console, name: str, rank: int, size: int, listing: str, what: str = "rank") -> None:
+    console.print(f"{name}, {what} {rank} of {size}", style="bold", markup=False)
     console.print(listing.rstrip(), markup=False)

@@ -40,7 +40,8 @@ TEST(Explain, SortsAllCandidatesAndNamesTheRunnerUp) {
         EXPECT_LE(found.candidates[i - 1].prediction.time.total, found.candidates[i].prediction.time.total);
       }
       for (const Candidate& candidate : found.candidates) {
-        EXPECT_EQ(candidate.admitted, !at(candidate.position).direct || reachable) << at(candidate.position).name;
+        const Algorithm& algorithm = at(candidate.position);
+        EXPECT_EQ(candidate.admitted, !algorithm.switched && (!algorithm.direct || reachable)) << algorithm.name;
       }
       const int quickest = found.candidates.front().position;
       EXPECT_EQ(found.runner_up, quickest == found.choice.position ? found.candidates[1].position : quickest);

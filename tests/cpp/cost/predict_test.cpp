@@ -8,6 +8,7 @@
 
 #include "collectives/build.hpp"
 #include "core/error.hpp"
+#include "core/tree_table.hpp"
 #include "cost/tune.hpp"
 
 namespace unisono::cost {
@@ -242,6 +243,12 @@ TEST_P(EveryAlgorithm, TakesLongerForMore) {
       for (std::uint64_t count = ranks; count <= (std::uint64_t{4} << 20U); count *= 2) {
         Call call = call_of(algorithm.collective, ranks, count);
         call.direct = algorithm.direct;
+        if (algorithm.switched)
+          call.tree = parse_tree(ranks == 2   ? "(0 1)"
+                                 : ranks == 3 ? "(0 1 2)"
+                                 : ranks == 5 ? "((0 1) (2 3) 4)"
+                                              : "((0 1 2) (3 4) 5 (6 7))",
+                                 true);
         if (algorithm.admits != nullptr && !algorithm.admits(call)) continue;
         const Prediction found = predict(call, algorithm, machine);
         SCOPED_TRACE(std::to_string(ranks) + " ranks, " + std::to_string(cores) + " cores, count " +

@@ -155,6 +155,7 @@ TEST_P(Lowered, MistakesAreFound) {
   std::uint32_t dropped = 0, exchanged = 0;
   for (const std::uint32_t size : {4U, 5U}) {
     for_each_job(algorithm, size, options, [&](const Job& job) {
+      if (job.size() != size) return;  // switches are no ranks of the engine's
       LoweredJob lowered(job);
       if (!lowered.carried) return;
       bool right = false;

@@ -104,6 +104,10 @@ class MixedAlgorithm : public testing::TestWithParam<const Algorithm*> {};
 TEST_P(MixedAlgorithm, EndsRightOnMixesOfUpToNineRanks) {
   CheckOptions options;
   options.ranks = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  if (GetParam()->switched) {
+    options.ranks = {1, 2, 3, 4, 9};
+    options.switches = {1, 2};
+  }
   options.schedules = 0;
   options.seed = 77;
   const CheckReport report = check_algorithm(*GetParam(), options);

@@ -1,0 +1,37 @@
+// Scatter in the network: the root sends block after block, in the order of the tree, and switches pass each on.
+//
+// Source: ACiS (Haghi, thesis 2023), section 3. Cost over d levels of switches: 2 d alpha + P n beta at the root, n
+// bytes a block.
+//
+// Blocks travel in the order of the tree, so those for one port of a switch follow one another.
+#include "collectives/scatter/scatter.hpp"
+#include "collectives/tree_place.hpp"
+
+namespace unisono::collectives {
+
+using namespace build;  // NOLINT(google-build-using-namespace): the vocabulary of this file
+
+std::uint32_t scatter_switch_steps(const Call& call) { return call.tree == nullptr ? 0 : call.size; }
+
+void scatter_switch_step(const Call& call, std::uint32_t s, Emit& emit) {
+  if (call.tree == nullptr) return;
+  const TreePlace here(call);
+  const std::uint32_t member = here.member(s);
+  const std::uint64_t offset = member * call.count * element_bytes(call);
+  if (member == call.root) {
+    if (call.rank == member && !call.in_place) emit(Build(call).take(src(offset)).keep(dst()).count(call.count));
+    return;
+  }
+  if (call.rank == call.root) {
+    emit(Build(call).take(src(offset)).send(here.toward(member), s).count(call.count));
+    return;
+  }
+  const std::uint32_t from = here.toward(call.root);
+  if (call.rank == member) {
+    emit(Build(call).arrive(from, s).keep(dst()).count(call.count));
+  } else if (const std::uint32_t to = here.toward(member); to != from) {
+    emit(Build(call).arrive(from, s).send(to, s).count(call.count));
+  }
+}
+
+}  // namespace unisono::collectives

@@ -1,0 +1,85 @@
+"""Programs of switches: shown, checked, and run by members that stand in for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import unisono
+from unisono.cli import main
+
+TREE = "((3 1) 0 (2 4))"
+
+
+def test_members_and_switches_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "allreduce/switch", "--tree", "((0 1) 2)"]) == 0
+    output = capsys.readouterr().out
+    assert "allreduce/switch, rank 2 of 3" in output
+    assert "allreduce/switch, switch 1 of 2\n   0  sum arrival({0, 1}, tag 0) -> send(3, tag 0)" in output
+    assert main(["show", "bcast/switch", "--tree", "(0 1)", "--rank", "2", "--datatype", "int32"]) == 0
+    assert "arrival(0, tag 0) -> send(1, tag 0)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["show", "allreduce/switch"], 'needs a tree of members and switches, such as --tree "((0 1) (2 3))"'),
+        (["show", "allreduce/ring", "--stand-in"], "--stand-in goes with --tree"),
+        (["show", "allreduce/switch", "--tree", "((0 1) (1 2))"], "switch 2 - rank 1: rank 1 hangs below switch 1"),
+        (["show", "allreduce/switch", "--tree", "(0 2)"], "rank 1 hangs below no switch"),
+        (["check", "allreduce/switch", "--tree", "((0 1)"], "a bracket that nothing closes"),
+        (["check", "allreduce/ring", "--switches", "2"], "--switches goes with algorithms of switches"),
+        (["check", "allreduce/switch", "--tree", "(0)", "--switches", "2"], "a tree says how many switches it has"),
+        (
+            ["show", "allreduce/switch", "--tree", "(0 1)", "--file", "none"],
+            "with --stand-in members play the switches",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(capsys: pytest.CaptureFixture[str], words: list[str], what: str) -> None:
+    assert main(words) == 2
+    assert what in capsys.readouterr().err
+
+
+def test_a_check_says_what_it_proves_of_switches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "allreduce/switch", "--tree", TREE, "--schedules", "2", "--mixes", "1"]) == 0
+    output = " ".join(capsys.readouterr().out.split())
+    assert "P 5" in output
+    assert "with one slot, too, and in the order of members that stand in for them" in output
+    assert "arrivals in any order, proven by normal form" in output
+
+
+@pytest.mark.parametrize("collective", ["allreduce", "reduce", "bcast", "allgather", "gather", "scatter"])
+def test_members_stand_in_for_switches_on_the_engine(tmp_path: Path, collective: str) -> None:
+    """As a program of the user's, on ranks whose data differ."""
+    path = tmp_path / "tree.uprg"
+    words = ["show", f"{collective}/switch", "--tree", TREE, "--stand-in", "--count", "6", "--root", "2"]
+    assert main([*words, "--file", str(path)]) == 0
+    program = unisono.Program.load(path)
+    assert program.size == 5
+    rows = np.random.default_rng(4).standard_normal((5, 30)).astype(np.float32)
+    whole = collective in ("allgather", "gather", "scatter")
+
+    def run(comm: unisono.Communicator) -> np.ndarray:
+        rank = comm.rank
+        src = rows[rank, : 30 if collective == "scatter" and rank == 2 else 6].copy()
+        dst = np.full(30 if whole and collective != "scatter" else 6, -1, np.float32)
+        if collective == "bcast":
+            src, dst = np.zeros(0, np.float32), rows[rank, :6].copy()
+        comm.run_program(program, src, dst)
+        return dst
+
+    results = unisono.ThreadJob(5).run(run)
+    first = rows[:, :6]
+    # As switches fold: ((3 1) 0 (2 4)), left before right, each sum rounded.
+    total = ((first[3] + first[1]) + first[0]) + (first[2] + first[4])
+    for rank, result in enumerate(results):
+        if collective == "allreduce" or (collective == "reduce" and rank == 2):
+            np.testing.assert_array_equal(result, total)
+        elif collective == "bcast":
+            np.testing.assert_array_equal(result, first[2])
+        elif collective == "allgather" or (collective == "gather" and rank == 2):
+            np.testing.assert_array_equal(result.reshape(5, 6), first)
+        elif collective == "scatter":
+            np.testing.assert_array_equal(result, rows[2].reshape(5, 6)[rank])
