@@ -31,7 +31,7 @@ struct PoolShape {
   std::uint32_t communicator = 0;
   std::uint16_t epoch = 0;
   std::uint32_t slots = 64;             ///< a power of two, at most kMaxSlots; the same in all switches of a tree
-  std::uint16_t payload_bytes = 1408;   ///< of data in a frame at most; a multiple of 16, the same in the whole tree
+  std::uint16_t payload_bytes = 1344;   ///< of data in a frame at most; a multiple of 16, the same in the whole tree
   bool keeps_order = true;              ///< there is room for every child's share, so that any operator may be folded
   std::uint64_t generation = 1;         ///< larger than that of every earlier pool of this communicator in this switch
   std::vector<Child> children;          ///< in listed order, which is the order of folds

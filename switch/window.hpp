@@ -33,7 +33,7 @@ struct WindowShape {
   std::uint32_t ranks = 1;             ///< of the communicator
   std::uint32_t position = 0;          ///< of this member among its switch's children
   std::uint32_t slots = 64;            ///< as in PoolShape
-  std::uint16_t payload_bytes = 1408;  ///< as in PoolShape
+  std::uint16_t payload_bytes = 1344;  ///< as in PoolShape
   std::uint32_t rounds_ahead = 2;      ///< at least 1
   std::uint64_t generation = 0;        ///< of the switch's pool, if it is known already
   std::uint64_t incarnation = 0;       ///< larger each time that this member has forgotten what it contributed
