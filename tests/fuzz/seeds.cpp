@@ -368,7 +368,7 @@ void udp_sessions(Corpus& corpus) {
 }
 
 /// A member that resumes, begins and contributes, as frames of a switch that aggregates.
-void slot_frames(const Corpus& corpus) {
+void slot_frames(Corpus& corpus) {
   Bytes run;
   run.put(std::uint8_t{1});
   const auto add = [&run](std::uint8_t kind, const SlotFrame& head) { run.put(kind).put(encode(head)); };
