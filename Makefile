@@ -99,7 +99,7 @@ prove-rtl: packages-rtl environment-rtl ## formal proofs of the hardware's build
 check: package ## prove every program of every algorithm
 	@.venv/bin/unisono check
 
-model: packages-test ## check the models of wake-ups and of agreement: all interleavings
+model: packages-test ## check the models of wake-ups, of agreement and of slots in a switch: all interleavings
 	@tools/model
 
 soak: package ## random calls whose ranks are killed and stopped, on one host and over each network by turns, ten minutes

@@ -478,6 +478,78 @@ constexpr bool is_known(ControlKind value) { return name_of(value)[0] != '?'; }
 /// All enumerators of ControlKind, in order of value.
 inline constexpr std::array<ControlKind, 11> kAllControlKind{ControlKind::kNone, ControlKind::kRevoke, ControlKind::kReject, ControlKind::kGet, ControlKind::kGetMore, ControlKind::kGetFailed, ControlKind::kPutDone, ControlKind::kProbe, ControlKind::kEntered, ControlKind::kMismatch, ControlKind::kAgree};
 
+/// What a frame between a member and a switch that aggregates is (docs/switch-protocol.md).
+enum class SlotKind : std::uint8_t {
+  kNone = 0,  ///< not sent
+  kContribute = 1,  ///< up: a member's share in a turn
+  kResult = 2,  ///< down: the turn is complete; payload: its result, for those who get it
+  kResume = 3,  ///< up: the member knows the generation; turn: the first that it has no result of; total: its incarnation
+  kBegin = 4,  ///< down: all members have resumed; turn: where all of them begin; total: the incarnation that it is for
+  kRenew = 5,  ///< down: a generation has begun that the member may not know; it resumes
+  kMissing = 6,  ///< down: the turn waits; count: for how many children, root: the lowest rank below the first of them or, to a child that is one of them, below itself; all bits set: for the switch above
+  kRefuse = 7,  ///< either way: members do not agree, and the pool is closed; payload: a slot_refusal
+};
+
+/// Name of a slot kind as users write it; "?" for a value that is none.
+constexpr const char* name_of(SlotKind value) {
+  switch (value) {
+    case SlotKind::kNone: return "none";
+    case SlotKind::kContribute: return "contribute";
+    case SlotKind::kResult: return "result";
+    case SlotKind::kResume: return "resume";
+    case SlotKind::kBegin: return "begin";
+    case SlotKind::kRenew: return "renew";
+    case SlotKind::kMissing: return "missing";
+    case SlotKind::kRefuse: return "refuse";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of SlotKind's enumerators.
+constexpr bool is_known(SlotKind value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of SlotKind, in order of value.
+inline constexpr std::array<SlotKind, 8> kAllSlotKind{SlotKind::kNone, SlotKind::kContribute, SlotKind::kResult, SlotKind::kResume, SlotKind::kBegin, SlotKind::kRenew, SlotKind::kMissing, SlotKind::kRefuse};
+
+/// What members of a pool of slots do not agree on, or what the switch does not do.
+enum class SlotField : std::uint8_t {
+  kNone = 0,  ///< nothing
+  kOpcode = 1,  ///< the collective
+  kFunc = 2,  ///< the operator
+  kDtype = 3,  ///< the datatype
+  kTotal = 4,  ///< elements of the call
+  kCount = 5,  ///< elements of the chunk
+  kCall = 6,  ///< the sequence of the call
+  kRoot = 7,  ///< the root, or the owner of the block
+  kPayload = 8,  ///< one rank sends a payload of another length than the turn has; both values are bytes
+  kOperator = 9,  ///< the switch lacks the operator on the datatype; the values are func and dtype
+  kOrder = 10,  ///< the operator's bits depend on the order, and the pool has no room to keep it; the values are func and dtype
+};
+
+/// Name of a slot field as users write it; "?" for a value that is none.
+constexpr const char* name_of(SlotField value) {
+  switch (value) {
+    case SlotField::kNone: return "none";
+    case SlotField::kOpcode: return "opcode";
+    case SlotField::kFunc: return "func";
+    case SlotField::kDtype: return "dtype";
+    case SlotField::kTotal: return "total";
+    case SlotField::kCount: return "count";
+    case SlotField::kCall: return "call";
+    case SlotField::kRoot: return "root";
+    case SlotField::kPayload: return "payload";
+    case SlotField::kOperator: return "operator";
+    case SlotField::kOrder: return "order";
+  }
+  return "?";
+}
+
+/// Whether `value` is one of SlotField's enumerators.
+constexpr bool is_known(SlotField value) { return name_of(value)[0] != '?'; }
+
+/// All enumerators of SlotField, in order of value.
+inline constexpr std::array<SlotField, 11> kAllSlotField{SlotField::kNone, SlotField::kOpcode, SlotField::kFunc, SlotField::kDtype, SlotField::kTotal, SlotField::kCount, SlotField::kCall, SlotField::kRoot, SlotField::kPayload, SlotField::kOperator, SlotField::kOrder};
+
 /// Performance counters of an engine in hardware, 64 bits each at `counters` in exchange memory. They count from power-up; a soft reset leaves them.
 enum class Counter : std::uint8_t {
   kCycles = 0,  ///< cycles of the engine's clock
@@ -742,6 +814,10 @@ inline constexpr std::uint64_t kLoadedPrograms = 8;  ///< programs that a device
 inline constexpr std::uint64_t kLoadedMoves = 32;  ///< moves of each that a device holds itself; those after them stand in its memory
 inline constexpr std::uint64_t kProgramMoves = 4096;  ///< moves of each, on one rank
 inline constexpr std::uint64_t kLoadedWords = 64;  ///< words of its peer lists
+inline constexpr std::uint64_t kSlotMagic = 19539;  ///< first 16 bits of every frame between a member and a switch: 'SL' in memory order
+inline constexpr std::uint64_t kSlotProtocol = 1;  ///< version of that protocol
+inline constexpr std::uint64_t kSlotFrameBytes = 64;  ///< bytes of a slot frame before its payload
+inline constexpr std::uint64_t kMaxSlots = 32768;  ///< slots of one communicator in a switch; a power of two
 inline constexpr std::uint64_t kSelfSession = 64;  ///< session of a device's transport that leads back to itself; those of the network are below
 inline constexpr std::uint64_t kWindowSlot = 65535;  ///< token slot of what names no landing area but the communicator's window: a put's data, request, grant, done
 inline constexpr std::uint64_t kMaxWindowOffset = 140737488355327;  ///< largest offset of a put or get in a window: 2^47 - 1
@@ -1333,6 +1409,145 @@ constexpr bool well_formed_message_line(const std::array<std::uint64_t, 2>& word
 }
 
 inline constexpr std::size_t kMessageLineWords = 2;
+
+/// Frame between a member and a switch that aggregates (64 bytes, docs/switch-protocol.md). A payload follows, and a CRC-32C of the payload.
+struct SlotFrame {
+  std::uint16_t magic{};  ///< slot_magic
+  std::uint8_t version{};  ///< slot_protocol
+  SlotKind kind{};  ///< what it is
+  Collective opcode{};  ///< the collective; like the fields down to count, zero where kind concerns no turn
+  Func func{};  ///< operator; none where nothing is combined
+  Datatype dtype{};  ///< element type
+  std::uint64_t generation{};  ///< of the pool that the frame goes to or comes from; 0: the member knows none yet
+  std::uint32_t communicator{};  ///< communicator number
+  std::uint16_t epoch{};  ///< communicator epoch
+  std::uint16_t slot{};  ///< turn modulo slots
+  bool second{};  ///< which version of the slot: turn divided by slots, modulo 2
+  std::uint64_t turn{};  ///< number of the chunk, over all calls of the communicator
+  std::uint64_t total{};  ///< elements of the whole call; in resume and begin, the member's incarnation
+  std::uint32_t call{};  ///< collective sequence of the call
+  std::uint32_t root{};  ///< rank that gives or gets the data, where it is one
+  std::uint32_t count{};  ///< elements of the chunk
+  std::uint16_t bytes{};  ///< bytes of payload
+  std::uint32_t member{};  ///< up: position of the child at its switch; down: the same, or all bits set for all children
+  std::uint32_t checksum{};  ///< CRC-32C of the 60 bytes before it
+  friend constexpr bool operator==(const SlotFrame&, const SlotFrame&) = default;
+};
+
+/// Encoded form of SlotFrame: 8 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 8> encode(const SlotFrame& value) {
+  std::array<std::uint64_t, 8> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.magic) & 0xffffU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.version) & 0xffU) << 16U;
+  words[0] |= (static_cast<std::uint64_t>(value.kind) & 0xffU) << 24U;
+  words[0] |= (static_cast<std::uint64_t>(value.opcode) & 0xffU) << 32U;
+  words[0] |= (static_cast<std::uint64_t>(value.func) & 0xffU) << 40U;
+  words[0] |= (static_cast<std::uint64_t>(value.dtype) & 0xffU) << 48U;
+  words[1] |= static_cast<std::uint64_t>(value.generation) << 0U;
+  words[2] |= (static_cast<std::uint64_t>(value.communicator) & 0xffffffffU) << 0U;
+  words[2] |= (static_cast<std::uint64_t>(value.epoch) & 0xffffU) << 32U;
+  words[2] |= (static_cast<std::uint64_t>(value.slot) & 0x7fffU) << 48U;
+  words[2] |= (static_cast<std::uint64_t>(value.second) & 0x1U) << 63U;
+  words[3] |= static_cast<std::uint64_t>(value.turn) << 0U;
+  words[4] |= static_cast<std::uint64_t>(value.total) << 0U;
+  words[5] |= (static_cast<std::uint64_t>(value.call) & 0xffffffffU) << 0U;
+  words[5] |= (static_cast<std::uint64_t>(value.root) & 0xffffffffU) << 32U;
+  words[6] |= (static_cast<std::uint64_t>(value.count) & 0xffffffffU) << 0U;
+  words[6] |= (static_cast<std::uint64_t>(value.bytes) & 0xffffU) << 32U;
+  words[7] |= (static_cast<std::uint64_t>(value.member) & 0xffffffffU) << 0U;
+  words[7] |= (static_cast<std::uint64_t>(value.checksum) & 0xffffffffU) << 32U;
+  return words;
+}
+
+/// Decodes a SlotFrame without checking; see `well_formed_slot_frame`.
+constexpr SlotFrame decode_slot_frame(const std::array<std::uint64_t, 8>& words) {
+  SlotFrame value{};
+  value.magic = static_cast<std::uint16_t>((words[0]) & 0xffffU);
+  value.version = static_cast<std::uint8_t>((words[0] >> 16U) & 0xffU);
+  value.kind = static_cast<SlotKind>((words[0] >> 24U) & 0xffU);
+  value.opcode = static_cast<Collective>((words[0] >> 32U) & 0xffU);
+  value.func = static_cast<Func>((words[0] >> 40U) & 0xffU);
+  value.dtype = static_cast<Datatype>((words[0] >> 48U) & 0xffU);
+  value.generation = static_cast<std::uint64_t>(words[1]);
+  value.communicator = static_cast<std::uint32_t>((words[2]) & 0xffffffffU);
+  value.epoch = static_cast<std::uint16_t>((words[2] >> 32U) & 0xffffU);
+  value.slot = static_cast<std::uint16_t>((words[2] >> 48U) & 0x7fffU);
+  value.second = ((words[2] >> 63U) & 0x1U) != 0;
+  value.turn = static_cast<std::uint64_t>(words[3]);
+  value.total = static_cast<std::uint64_t>(words[4]);
+  value.call = static_cast<std::uint32_t>((words[5]) & 0xffffffffU);
+  value.root = static_cast<std::uint32_t>((words[5] >> 32U) & 0xffffffffU);
+  value.count = static_cast<std::uint32_t>((words[6]) & 0xffffffffU);
+  value.bytes = static_cast<std::uint16_t>((words[6] >> 32U) & 0xffffU);
+  value.member = static_cast<std::uint32_t>((words[7]) & 0xffffffffU);
+  value.checksum = static_cast<std::uint32_t>((words[7] >> 32U) & 0xffffffffU);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const SlotFrame& value) {
+  return is_known(value.kind) &&
+         is_known(value.opcode) &&
+         is_known(value.func) &&
+         is_known(value.dtype) &&
+         value.slot <= 0x7fffU;
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_slot_frame(const std::array<std::uint64_t, 8>& words) {
+  const SlotFrame value = decode_slot_frame(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kSlotFrameWords = 8;
+
+/// Payload of a slot frame refuse: two ranks, and what they do not agree on. The same rank twice: what the switch does not do for it.
+struct SlotRefusal {
+  SlotField field{};  ///< which field
+  std::uint32_t call{};  ///< sequence of the call
+  std::uint32_t first{};  ///< a rank
+  std::uint32_t second{};  ///< another rank
+  std::uint64_t first_value{};  ///< what the first says
+  std::uint64_t second_value{};  ///< what the second says
+  friend constexpr bool operator==(const SlotRefusal&, const SlotRefusal&) = default;
+};
+
+/// Encoded form of SlotRefusal: 4 little-endian 64-bit words. Values must satisfy `fits`.
+constexpr std::array<std::uint64_t, 4> encode(const SlotRefusal& value) {
+  std::array<std::uint64_t, 4> words{};
+  words[0] |= (static_cast<std::uint64_t>(value.field) & 0xffU) << 0U;
+  words[0] |= (static_cast<std::uint64_t>(value.call) & 0xffffffffU) << 32U;
+  words[1] |= (static_cast<std::uint64_t>(value.first) & 0xffffffffU) << 0U;
+  words[1] |= (static_cast<std::uint64_t>(value.second) & 0xffffffffU) << 32U;
+  words[2] |= static_cast<std::uint64_t>(value.first_value) << 0U;
+  words[3] |= static_cast<std::uint64_t>(value.second_value) << 0U;
+  return words;
+}
+
+/// Decodes a SlotRefusal without checking; see `well_formed_slot_refusal`.
+constexpr SlotRefusal decode_slot_refusal(const std::array<std::uint64_t, 4>& words) {
+  SlotRefusal value{};
+  value.field = static_cast<SlotField>((words[0]) & 0xffU);
+  value.call = static_cast<std::uint32_t>((words[0] >> 32U) & 0xffffffffU);
+  value.first = static_cast<std::uint32_t>((words[1]) & 0xffffffffU);
+  value.second = static_cast<std::uint32_t>((words[1] >> 32U) & 0xffffffffU);
+  value.first_value = static_cast<std::uint64_t>(words[2]);
+  value.second_value = static_cast<std::uint64_t>(words[3]);
+  return value;
+}
+
+/// Whether every field holds a value its width and type allow.
+constexpr bool fits(const SlotRefusal& value) {
+  return is_known(value.field);
+}
+
+/// Whether encoded words are a legal value: reserved bits zero, enumerators known.
+constexpr bool well_formed_slot_refusal(const std::array<std::uint64_t, 4>& words) {
+  const SlotRefusal value = decode_slot_refusal(words);
+  return fits(value) && encode(value) == words;
+}
+
+inline constexpr std::size_t kSlotRefusalWords = 4;
 
 /// Call descriptor, one request to an engine (128 bytes). Addresses are byte addresses in the engine's memory.
 struct CallDescriptor {

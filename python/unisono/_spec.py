@@ -504,6 +504,55 @@ class ControlKind(IntEnum):
     AGREE = 10
 
 
+class SlotKind(IntEnum):
+    """What a frame between a member and a switch that aggregates is (docs/switch-protocol.md)."""
+
+    #: not sent
+    NONE = 0
+    #: up: a member's share in a turn
+    CONTRIBUTE = 1
+    #: down: the turn is complete; payload: its result, for those who get it
+    RESULT = 2
+    #: up: the member knows the generation; turn: the first that it has no result of; total: its incarnation
+    RESUME = 3
+    #: down: all members have resumed; turn: where all of them begin; total: the incarnation that it is for
+    BEGIN = 4
+    #: down: a generation has begun that the member may not know; it resumes
+    RENEW = 5
+    #: down: the turn waits; count: for how many children, root: the lowest rank below the first of them or, to a child
+    #: that is one of them, below itself; all bits set: for the switch above
+    MISSING = 6
+    #: either way: members do not agree, and the pool is closed; payload: a slot_refusal
+    REFUSE = 7
+
+
+class SlotField(IntEnum):
+    """What members of a pool of slots do not agree on, or what the switch does not do."""
+
+    #: nothing
+    NONE = 0
+    #: the collective
+    OPCODE = 1
+    #: the operator
+    FUNC = 2
+    #: the datatype
+    DTYPE = 3
+    #: elements of the call
+    TOTAL = 4
+    #: elements of the chunk
+    COUNT = 5
+    #: the sequence of the call
+    CALL = 6
+    #: the root, or the owner of the block
+    ROOT = 7
+    #: one rank sends a payload of another length than the turn has; both values are bytes
+    PAYLOAD = 8
+    #: the switch lacks the operator on the datatype; the values are func and dtype
+    OPERATOR = 9
+    #: the operator's bits depend on the order, and the pool has no room to keep it; the values are func and dtype
+    ORDER = 10
+
+
 class Counter(IntEnum):
     """Performance counters of an engine in hardware, 64 bits each at `counters` in exchange memory.
 
@@ -783,6 +832,14 @@ LOADED_MOVES: Final = 32
 PROGRAM_MOVES: Final = 4096
 #: Words of its peer lists.
 LOADED_WORDS: Final = 64
+#: First 16 bits of every frame between a member and a switch: 'SL' in memory order.
+SLOT_MAGIC: Final = 19539
+#: Version of that protocol.
+SLOT_PROTOCOL: Final = 1
+#: Bytes of a slot frame before its payload.
+SLOT_FRAME_BYTES: Final = 64
+#: Slots of one communicator in a switch; a power of two.
+MAX_SLOTS: Final = 32768
 #: Session of a device's transport that leads back to itself; those of the network are below.
 SELF_SESSION: Final = 64
 #: Token slot of what names no landing area but the communicator's window: a put's data, request, grant, done.
@@ -1360,6 +1417,157 @@ class MessageLine:
             tag=_bits(raw, 30, 32),
             flag=_bits(raw, 64, 32),
             id=_bits(raw, 96, 32),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SlotFrame:
+    """Frame between a member and a switch that aggregates (64 bytes, docs/switch-protocol.md).
+
+    A payload follows, and a CRC-32C of the payload.
+    """
+
+    #: Bytes of the encoded form.
+    BYTES: ClassVar[int] = 64
+
+    #: slot_magic
+    magic: int = 0
+    #: slot_protocol
+    version: int = 0
+    #: what it is
+    kind: SlotKind = SlotKind.NONE
+    #: the collective; like the fields down to count, zero where kind concerns no turn
+    opcode: Collective = Collective.NOP
+    #: operator; none where nothing is combined
+    func: Func = Func.NONE
+    #: element type
+    dtype: Datatype = Datatype.NONE
+    #: of the pool that the frame goes to or comes from; 0: the member knows none yet
+    generation: int = 0
+    #: communicator number
+    communicator: int = 0
+    #: communicator epoch
+    epoch: int = 0
+    #: turn modulo slots
+    slot: int = 0
+    #: which version of the slot: turn divided by slots, modulo 2
+    second: bool = False
+    #: number of the chunk, over all calls of the communicator
+    turn: int = 0
+    #: elements of the whole call; in resume and begin, the member's incarnation
+    total: int = 0
+    #: collective sequence of the call
+    call: int = 0
+    #: rank that gives or gets the data, where it is one
+    root: int = 0
+    #: elements of the chunk
+    count: int = 0
+    #: bytes of payload
+    bytes: int = 0
+    #: up: position of the child at its switch; down: the same, or all bits set for all children
+    member: int = 0
+    #: CRC-32C of the 60 bytes before it
+    checksum: int = 0
+
+    def encode(self) -> builtins.bytes:
+        """The 64 little-endian bytes; ValueError if a field's value is not allowed."""
+        raw = 0
+        raw |= _unsigned(self.magic, 16, "SlotFrame.magic")
+        raw |= _unsigned(self.version, 8, "SlotFrame.version") << 16
+        raw |= _enumerator(SlotKind, self.kind, "SlotFrame.kind") << 24
+        raw |= _enumerator(Collective, self.opcode, "SlotFrame.opcode") << 32
+        raw |= _enumerator(Func, self.func, "SlotFrame.func") << 40
+        raw |= _enumerator(Datatype, self.dtype, "SlotFrame.dtype") << 48
+        raw |= _unsigned(self.generation, 64, "SlotFrame.generation") << 64
+        raw |= _unsigned(self.communicator, 32, "SlotFrame.communicator") << 128
+        raw |= _unsigned(self.epoch, 16, "SlotFrame.epoch") << 160
+        raw |= _unsigned(self.slot, 15, "SlotFrame.slot") << 176
+        raw |= _flag(self.second, "SlotFrame.second") << 191
+        raw |= _unsigned(self.turn, 64, "SlotFrame.turn") << 192
+        raw |= _unsigned(self.total, 64, "SlotFrame.total") << 256
+        raw |= _unsigned(self.call, 32, "SlotFrame.call") << 320
+        raw |= _unsigned(self.root, 32, "SlotFrame.root") << 352
+        raw |= _unsigned(self.count, 32, "SlotFrame.count") << 384
+        raw |= _unsigned(self.bytes, 16, "SlotFrame.bytes") << 416
+        raw |= _unsigned(self.member, 32, "SlotFrame.member") << 448
+        raw |= _unsigned(self.checksum, 32, "SlotFrame.checksum") << 480
+        return raw.to_bytes(64, "little")
+
+    @classmethod
+    def decode(cls, data: builtins.bytes) -> SlotFrame:
+        """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
+        raw = _integer(data, 64, "SlotFrame")
+        _zero(raw, 56, 8, "SlotFrame.reserved0")
+        _zero(raw, 432, 16, "SlotFrame.reserved1")
+        return cls(
+            magic=_bits(raw, 0, 16),
+            version=_bits(raw, 16, 8),
+            kind=_enumerator(SlotKind, _bits(raw, 24, 8), "SlotFrame.kind"),
+            opcode=_enumerator(Collective, _bits(raw, 32, 8), "SlotFrame.opcode"),
+            func=_enumerator(Func, _bits(raw, 40, 8), "SlotFrame.func"),
+            dtype=_enumerator(Datatype, _bits(raw, 48, 8), "SlotFrame.dtype"),
+            generation=_bits(raw, 64, 64),
+            communicator=_bits(raw, 128, 32),
+            epoch=_bits(raw, 160, 16),
+            slot=_bits(raw, 176, 15),
+            second=_bits(raw, 191, 1) != 0,
+            turn=_bits(raw, 192, 64),
+            total=_bits(raw, 256, 64),
+            call=_bits(raw, 320, 32),
+            root=_bits(raw, 352, 32),
+            count=_bits(raw, 384, 32),
+            bytes=_bits(raw, 416, 16),
+            member=_bits(raw, 448, 32),
+            checksum=_bits(raw, 480, 32),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRefusal:
+    """Payload of a slot frame refuse: two ranks, and what they do not agree on.
+
+    The same rank twice: what the switch does not do for it.
+    """
+
+    #: Bytes of the encoded form.
+    BYTES: ClassVar[int] = 32
+
+    #: which field
+    field: SlotField = SlotField.NONE
+    #: sequence of the call
+    call: int = 0
+    #: a rank
+    first: int = 0
+    #: another rank
+    second: int = 0
+    #: what the first says
+    first_value: int = 0
+    #: what the second says
+    second_value: int = 0
+
+    def encode(self) -> builtins.bytes:
+        """The 32 little-endian bytes; ValueError if a field's value is not allowed."""
+        raw = 0
+        raw |= _enumerator(SlotField, self.field, "SlotRefusal.field")
+        raw |= _unsigned(self.call, 32, "SlotRefusal.call") << 32
+        raw |= _unsigned(self.first, 32, "SlotRefusal.first") << 64
+        raw |= _unsigned(self.second, 32, "SlotRefusal.second") << 96
+        raw |= _unsigned(self.first_value, 64, "SlotRefusal.first_value") << 128
+        raw |= _unsigned(self.second_value, 64, "SlotRefusal.second_value") << 192
+        return raw.to_bytes(32, "little")
+
+    @classmethod
+    def decode(cls, data: builtins.bytes) -> SlotRefusal:
+        """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
+        raw = _integer(data, 32, "SlotRefusal")
+        _zero(raw, 8, 24, "SlotRefusal.reserved0")
+        return cls(
+            field=_enumerator(SlotField, _bits(raw, 0, 8), "SlotRefusal.field"),
+            call=_bits(raw, 32, 32),
+            first=_bits(raw, 64, 32),
+            second=_bits(raw, 96, 32),
+            first_value=_bits(raw, 128, 64),
+            second_value=_bits(raw, 192, 64),
         )
 
 

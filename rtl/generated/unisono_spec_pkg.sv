@@ -439,6 +439,75 @@ package unisono_spec_pkg;
     endcase
   endfunction
 
+  // What a frame between a member and a switch that aggregates is (docs/switch-protocol.md).
+  typedef enum logic [7:0] {
+    // not sent
+    SlotKindNone = 8'd0,
+    // up: a member's share in a turn
+    SlotKindContribute = 8'd1,
+    // down: the turn is complete; payload: its result, for those who get it
+    SlotKindResult = 8'd2,
+    // up: the member knows the generation; turn: the first that it has no result of; total: its
+    // incarnation
+    SlotKindResume = 8'd3,
+    // down: all members have resumed; turn: where all of them begin; total: the incarnation that it
+    // is for
+    SlotKindBegin = 8'd4,
+    // down: a generation has begun that the member may not know; it resumes
+    SlotKindRenew = 8'd5,
+    // down: the turn waits; count: for how many children, root: the lowest rank below the first of
+    // them or, to a child that is one of them, below itself; all bits set: for the switch above
+    SlotKindMissing = 8'd6,
+    // either way: members do not agree, and the pool is closed; payload: a slot_refusal
+    SlotKindRefuse = 8'd7
+  } slot_kind_e;
+
+  // Whether `value` is one of the enumerators of slot_kind_e.
+  function automatic logic slot_kind_known(logic [7:0] value);
+    case (value)
+      SlotKindNone, SlotKindContribute, SlotKindResult, SlotKindResume, SlotKindBegin,
+      SlotKindRenew, SlotKindMissing, SlotKindRefuse: return 1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
+  // What members of a pool of slots do not agree on, or what the switch does not do.
+  typedef enum logic [7:0] {
+    // nothing
+    SlotFieldNone = 8'd0,
+    // the collective
+    SlotFieldOpcode = 8'd1,
+    // the operator
+    SlotFieldFunc = 8'd2,
+    // the datatype
+    SlotFieldDtype = 8'd3,
+    // elements of the call
+    SlotFieldTotal = 8'd4,
+    // elements of the chunk
+    SlotFieldCount = 8'd5,
+    // the sequence of the call
+    SlotFieldCall = 8'd6,
+    // the root, or the owner of the block
+    SlotFieldRoot = 8'd7,
+    // one rank sends a payload of another length than the turn has; both values are bytes
+    SlotFieldPayload = 8'd8,
+    // the switch lacks the operator on the datatype; the values are func and dtype
+    SlotFieldOperator = 8'd9,
+    // the operator's bits depend on the order, and the pool has no room to keep it; the values are
+    // func and dtype
+    SlotFieldOrder = 8'd10
+  } slot_field_e;
+
+  // Whether `value` is one of the enumerators of slot_field_e.
+  function automatic logic slot_field_known(logic [7:0] value);
+    case (value)
+      SlotFieldNone, SlotFieldOpcode, SlotFieldFunc, SlotFieldDtype, SlotFieldTotal, SlotFieldCount,
+      SlotFieldCall, SlotFieldRoot, SlotFieldPayload, SlotFieldOperator, SlotFieldOrder: return
+      1'b1;
+      default: return 1'b0;
+    endcase
+  endfunction
+
   // Performance counters of an engine in hardware, 64 bits each at `counters` in exchange memory.
   // They count from power-up; a soft reset leaves them.
   typedef enum logic [5:0] {
@@ -655,6 +724,14 @@ package unisono_spec_pkg;
   localparam int unsigned ProgramMoves = 32'd4096;
   // words of its peer lists
   localparam int unsigned LoadedWords = 32'd64;
+  // first 16 bits of every frame between a member and a switch: 'SL' in memory order
+  localparam int unsigned SlotMagic = 32'd19539;
+  // version of that protocol
+  localparam int unsigned SlotProtocol = 32'd1;
+  // bytes of a slot frame before its payload
+  localparam int unsigned SlotFrameBytes = 32'd64;
+  // slots of one communicator in a switch; a power of two
+  localparam int unsigned MaxSlots = 32'd32768;
   // session of a device's transport that leads back to itself; those of the network are below
   localparam int unsigned SelfSession = 32'd64;
   // token slot of what names no landing area but the communicator's window: a put's data, request,
@@ -1001,6 +1078,93 @@ package unisono_spec_pkg;
   function automatic logic message_line_well_formed(message_line_t value);
     return datatype_known(value.dtype) &&
            message_type_known(value.type_) &&
+           value.reserved0 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // Frame between a member and a switch that aggregates (64 bytes, docs/switch-protocol.md). A
+  // payload follows, and a CRC-32C of the payload.
+  typedef struct packed {
+    // CRC-32C of the 60 bytes before it
+    logic [31:0] checksum;
+    // up: position of the child at its switch; down: the same, or all bits set for all children
+    logic [31:0] member;
+    logic [15:0] reserved1;
+    // bytes of payload
+    logic [15:0] bytes;
+    // elements of the chunk
+    logic [31:0] count;
+    // rank that gives or gets the data, where it is one
+    logic [31:0] root;
+    // collective sequence of the call
+    logic [31:0] call;
+    // elements of the whole call; in resume and begin, the member's incarnation
+    logic [63:0] total;
+    // number of the chunk, over all calls of the communicator
+    logic [63:0] turn;
+    // which version of the slot: turn divided by slots, modulo 2
+    logic second;
+    // turn modulo slots
+    logic [14:0] slot;
+    // communicator epoch
+    logic [15:0] epoch;
+    // communicator number
+    logic [31:0] communicator;
+    // of the pool that the frame goes to or comes from; 0: the member knows none yet
+    logic [63:0] generation;
+    logic [7:0] reserved0;
+    // element type (datatype_e, zero-extended)
+    logic [7:0] dtype;
+    // operator; none where nothing is combined
+    func_e func;
+    // the collective; like the fields down to count, zero where kind concerns no turn
+    collective_e opcode;
+    // what it is
+    slot_kind_e kind;
+    // slot_protocol
+    logic [7:0] version;
+    // slot_magic
+    logic [15:0] magic;
+  } slot_frame_t;
+
+  localparam int unsigned SlotFrameWidth = 512;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic slot_frame_well_formed(slot_frame_t value);
+    return slot_kind_known(value.kind) &&
+           collective_known(value.opcode) &&
+           func_known(value.func) &&
+           value.dtype < 8'd64 && datatype_known(value.dtype[5:0]) &&
+           value.reserved0 == '0 &&
+           value.reserved1 == '0;
+  endfunction
+  // verilator lint_on UNUSEDSIGNAL
+
+  // Payload of a slot frame refuse: two ranks, and what they do not agree on. The same rank twice:
+  // what the switch does not do for it.
+  typedef struct packed {
+    // what the second says
+    logic [63:0] second_value;
+    // what the first says
+    logic [63:0] first_value;
+    // another rank
+    logic [31:0] second;
+    // a rank
+    logic [31:0] first;
+    // sequence of the call
+    logic [31:0] call;
+    logic [23:0] reserved0;
+    // which field
+    slot_field_e field;
+  } slot_refusal_t;
+
+  localparam int unsigned SlotRefusalWidth = 256;
+
+  // Whether reserved bits are zero and all enumerators known. Plain numbers are not looked at.
+  // verilator lint_off UNUSEDSIGNAL
+  function automatic logic slot_refusal_well_formed(slot_refusal_t value);
+    return slot_field_known(value.field) &&
            value.reserved0 == '0;
   endfunction
   // verilator lint_on UNUSEDSIGNAL

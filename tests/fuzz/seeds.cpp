@@ -29,6 +29,7 @@
 #include "platform/join/frames.hpp"
 #include "platform/join/meeting_file.hpp"
 #include "platform/join/pmi.hpp"
+#include "switch/frame.hpp"
 #include "tests/cpp/network/wire.hpp"
 
 using namespace unisono;  // NOLINT(google-build-using-namespace)
@@ -366,6 +367,31 @@ void udp_sessions(Corpus& corpus) {
   corpus.add("udp_frames", frames.text);
 }
 
+/// A member that resumes, begins and contributes, as frames of a switch that aggregates.
+void slot_frames(Corpus& corpus) {
+  Bytes run;
+  run.put(std::uint8_t{1});
+  const auto add = [&run](std::uint8_t kind, const SlotFrame& head) { run.put(kind).put(encode(head)); };
+  SlotFrame head{};
+  head.generation = 1;
+  head.kind = SlotKind::kResume;
+  for (std::uint32_t member = 0; member < 3; ++member) {
+    head.member = member;
+    add(2, head);
+  }
+  head.kind = SlotKind::kContribute;
+  head.opcode = Collective::kBarrier;
+  head.root = 1;
+  for (std::uint32_t member = 0; member < 3; ++member) {
+    head.member = member;
+    add(2, head);
+  }
+  corpus.add("slot_frames", run.text);
+  std::vector<std::byte> datagram(slots::frame_bytes(0));
+  slots::write(head, {}, datagram);
+  corpus.add("slot_frames", {reinterpret_cast<const char*>(datagram.data()), datagram.size()});
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
@@ -380,6 +406,7 @@ int main(int count, char** arguments) try {
   tcp_encrypted(corpus);
   ofi_datagrams(corpus);
   udp_sessions(corpus);
+  slot_frames(corpus);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "fuzz_seeds: %s\n", error.what());
