@@ -1,8 +1,8 @@
-// What kernels of a rank see of a node of SMI's transport in hardware: the ends of channels at its ports, and the
-// clock.
+// What kernels of a rank see of a node of SMI's transport: the ends of channels at its ports, and the clock.
 //
-// The node is simulated, in a library that is loaded when a job has cables (`unisono run --cables`); it is part of this
-// process, and exchanges what goes over the cables with the nodes of the other ranks. Not thread-safe.
+// The node is there when a job has cables (`unisono run --cables`). It is hardware that is simulated, in a library that
+// is loaded, or it is in software (sim/software); it is part of this process, and exchanges what goes over the cables
+// with the nodes of the other ranks. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -168,11 +168,14 @@ struct SmiNodeSettings {
   std::uint32_t latency = 40;   ///< cycles that a packet takes from node to node
   double bytes_per_cycle = 20;  ///< that a cable carries
   std::uint64_t clock_khz = 250000;
+  std::uint32_t ports = 4;
+  std::uint32_t packet_bytes = 32;
+  std::uint64_t delay = 0;  ///< of a node in software: cycles that pass before what its rank sends leaves
 };
 
 /// The function `unisono_smi_node_open` of the library. Null with a sentence in `why` if it cannot be made.
 using SmiNodeOpen = SmiNode* (*)(const SmiNodeSettings* settings, char* why, std::size_t why_bytes);
 /// Built together: the library's `unisono_smi_node_version` says this.
-inline constexpr std::uint32_t kSmiNodeVersion = 2;
+inline constexpr std::uint32_t kSmiNodeVersion = 3;
 
 }  // namespace unisono::kernels
