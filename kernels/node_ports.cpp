@@ -94,6 +94,10 @@ std::unique_ptr<NodePorts> NodePorts::of_environment(Rank& rank, std::uint32_t n
     settings.ports = static_cast<std::uint32_t>(std::stoul(given.at("ports")));
     settings.packet_bytes = static_cast<std::uint32_t>(std::stoul(given.at("packet")));
     settings.delay = std::stoull(given.at("delay"));
+    settings.units.broadcasts = std::stoull(given.at("broadcasts"));
+    settings.units.reductions = std::stoull(given.at("reductions"));
+    settings.units.datatypes = std::stoull(given.at("datatypes"));
+    settings.units.funcs = std::stoull(given.at("funcs"));
     if (std::stoul(given.at("ranks")) != ranks) {
       refuse(formatted("the cables are of {} ranks, and the job has {}", given.at("ranks"), ranks));
     }

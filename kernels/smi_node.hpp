@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "core/generated/spec.hpp"
+
 namespace unisono::kernels {
 
 /// What an end of a channel is opened with: unisono_smi_pkg::open_t.
@@ -159,6 +161,25 @@ class SmiNode {
   std::uint64_t clock_khz_ = 250000;
 };
 
+/// Units of collectives that the nodes of a job have. Sets are bits: of ports, and of numbers of the specification.
+struct SmiUnits {
+  std::uint64_t broadcasts = 0;  ///< ports
+  std::uint64_t reductions = 0;  ///< ports
+  std::uint64_t datatypes = 0;   ///< of reductions
+  std::uint64_t funcs = 0;
+
+  bool broadcast(std::uint32_t port) const { return (broadcasts >> port & 1U) != 0; }
+  bool reduce(std::uint32_t port, std::uint32_t dtype, std::uint32_t func) const;
+};
+
+inline bool SmiUnits::reduce(std::uint32_t port, std::uint32_t dtype, std::uint32_t func) const {
+  // Those of which the hardware (unisono_plugin_pkg) has products.
+  constexpr std::uint64_t kProdDatatypes = 0x00fcfc;
+  const bool product = func == static_cast<std::uint32_t>(Func::kProd);
+  return (reductions >> port & 1U) != 0 && (datatypes >> dtype & 1U) != 0 && (funcs >> func & 1U) != 0 &&
+         (!product || (kProdDatatypes >> dtype & 1U) != 0);
+}
+
 /// What a node is made with.
 struct SmiNodeSettings {
   std::uint32_t rank = 0;
@@ -170,7 +191,9 @@ struct SmiNodeSettings {
   std::uint64_t clock_khz = 250000;
   std::uint32_t ports = 4;
   std::uint32_t packet_bytes = 32;
-  std::uint64_t delay = 0;  ///< of a node in software: cycles that pass before what its rank sends leaves
+  // Of a node in software; others were built for that.
+  SmiUnits units;
+  std::uint64_t delay = 0;  ///< cycles that pass before what its rank sends leaves
 };
 
 /// The function `unisono_smi_node_open` of the library. Null with a sentence in `why` if it cannot be made.

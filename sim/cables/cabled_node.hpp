@@ -23,6 +23,7 @@ class CabledNode : public kernels::SmiNode {
   static constexpr int kChannels = 2 * kVirtualChannels;
   static constexpr int kLinkDepth = 64;       ///< places of a channel behind a cable
   static constexpr int kEndpointDepth = 256;  ///< places in front of a receiving end
+  static constexpr int kChildDepth = 128;     ///< places for packets of each child of a reduction
 
   kernels::PortTree tree(std::uint32_t root, const std::vector<std::uint32_t>& members) const override;
   bool cycle(std::chrono::microseconds at_most) override;

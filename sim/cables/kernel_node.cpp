@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "Vunisono_smi_node.h"
-#include "core/generated/spec.hpp"
 
 namespace unisono::sim {
 
@@ -21,12 +20,8 @@ namespace {
 constexpr int kPorts = UNISONO_SMI_PORTS;
 constexpr int kPacketBytes = UNISONO_SMI_PACKET;
 constexpr int kPacketWords = kPacketBytes / 4;
-constexpr std::uint64_t kCollectives = UNISONO_SMI_COLLECTIVES;
-constexpr std::uint64_t kReductions = UNISONO_SMI_REDUCTIONS;
-constexpr std::uint64_t kDatatypes = UNISONO_SMI_DATATYPES;
-constexpr std::uint64_t kFuncs = UNISONO_SMI_FUNCS;
-// Those of which unisono_plugin_pkg has products.
-constexpr std::uint64_t kProdDatatypes = 0x00fcfc;
+constexpr kernels::SmiUnits kUnits{UNISONO_SMI_COLLECTIVES, UNISONO_SMI_REDUCTIONS, UNISONO_SMI_DATATYPES,
+                                   UNISONO_SMI_FUNCS};
 // Bits of unisono_smi_pkg::open_t, collective_t and complaint_t, and of a number of elements of a word.
 constexpr int kOpenBits = 108;
 constexpr int kCollectiveBits = 192;
@@ -116,12 +111,10 @@ void KernelNode::load() {
   }
 }
 
-bool KernelNode::broadcasts(std::uint32_t port) const { return (kCollectives >> port & 1) != 0; }
+bool KernelNode::broadcasts(std::uint32_t port) const { return kUnits.broadcast(port); }
 
 bool KernelNode::reduces(std::uint32_t port, std::uint32_t dtype, std::uint32_t func) const {
-  const bool product = func == static_cast<std::uint32_t>(Func::kProd);
-  return (kReductions >> port & 1) != 0 && (kDatatypes >> dtype & 1) != 0 && (kFuncs >> func & 1) != 0 &&
-         (!product || (kProdDatatypes >> dtype & 1) != 0);
+  return kUnits.reduce(port, dtype, func);
 }
 
 void KernelNode::evaluate() {

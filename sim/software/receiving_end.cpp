@@ -11,7 +11,7 @@ void ReceivingEnd::told(const Header& by, const Control& control) {
   if (by.src >= senders_.size()) return;
   if (control.kind == Control::Kind::kAsks) {
     senders_[by.src] = {true, control.message};
-  } else if (control.kind == Control::Kind::kDiffer && active_ && by.src == channel_.peer &&
+  } else if (control.kind == Control::Kind::kDiffer && active_ && !tree_ && by.src == channel_.peer &&
              control.message == messages_.with(channel_.peer) && control.opening.credits) {
     close();  // the sender has closed, too, and sent nothing; an eager one goes on
   }
@@ -20,6 +20,8 @@ void ReceivingEnd::told(const Header& by, const Control& control) {
 void ReceivingEnd::open(const kernels::PortOpen& open) {
   channel_ = open;
   active_ = true;
+  tree_ = false;
+  before_ = 0;
   const auto fits = static_cast<std::uint32_t>(kernels::kPortWordBytes >> open.size);
   lanes_ = open.lanes != 0 ? std::min(open.lanes, fits) : fits;
   left_ = open.count;
@@ -32,12 +34,17 @@ void ReceivingEnd::open(const kernels::PortOpen& open) {
 
 void ReceivingEnd::close() {
   active_ = false;
-  messages_.end(channel_.peer);
+  if (!tree_) messages_.end(channel_.peer);
+}
+
+void ReceivingEnd::open_tree(const kernels::PortOpen& channel) {
+  open(channel);
+  tree_ = true;
 }
 
 /// A control packet, if there is something to tell. Who waits for credits is answered also by an end without.
 void ReceivingEnd::tell() {
-  if (!active_ || !transport_->takes(endpoint_)) return;
+  if (!active_ || !sink_->takes()) return;
   const bool strict = channel_.credits && channel_.strict;
   const bool due = first_ || (!last_ && (packets_ >= batch_ || (strict && elements_ != 0)));
   if (channel_.credits ? !due : !answer_) return;
@@ -51,7 +58,7 @@ void ReceivingEnd::tell() {
   control.elements = elements_;
   set_control(packet, control);
   format_.set_header(packet, {rank_, channel_.peer, channel_.port, Op::kSynch, 0});
-  transport_->give(endpoint_, packet, now_);
+  sink_->give(packet);
   first_ = answer_ = false;
   packets_ = elements_ = 0;
 }
@@ -69,11 +76,13 @@ bool ReceivingEnd::unpack(kernels::PopEnd& end, std::deque<Packet>& packets) {
     return true;
   }
   packet_ = packet;
-  given_ = 0;
-  part_ = std::min(header.count, left_);
+  given_ = before_;
+  const std::uint32_t fresh = header.count - before_;
+  before_ = whole() && header.count < format_.payload_bytes() >> channel_.size ? header.count : 0;
+  part_ = std::min(fresh, left_);
   left_ -= part_;
-  got_ += header.count;
-  elements_ += header.count - part_;  // what is left out counts as popped
+  got_ += fresh;
+  elements_ += fresh - part_;  // what is left out counts as popped
   last_ = header.op == Op::kLast;
   return true;
 }
@@ -99,16 +108,14 @@ bool ReceivingEnd::hand_over(kernels::PopEnd& end) {
   return true;
 }
 
-void ReceivingEnd::cycle(kernels::PopEnd& end, Transport& transport, int endpoint, std::uint64_t now) {
-  transport_ = &transport;
-  endpoint_ = endpoint;
-  now_ = now;
+void ReceivingEnd::cycle(kernels::PopEnd& end, std::deque<Packet>& packets, PacketSink& sink) {
+  sink_ = &sink;
   if (end.opening && !active_) {
     end.opening = false;
     open(end.open);
   }
   if (active_) {
-    if (channel_.peer < senders_.size()) {
+    if (!tree_ && channel_.peer < senders_.size()) {
       Sender& sender = senders_[channel_.peer];
       if (sender.waits && sender.message == messages_.with(channel_.peer)) {
         sender.waits = false;
@@ -116,7 +123,6 @@ void ReceivingEnd::cycle(kernels::PopEnd& end, Transport& transport, int endpoin
       }
     }
     tell();
-    std::deque<Packet>& packets = transport.data(static_cast<int>(channel_.port));
     while (unpack(end, packets) || hand_over(end)) {
     }
     if (last_ && part_ == 0) {

@@ -5,12 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "kernels/smi_node.hpp"
 #include "sim/software/messages.hpp"
 #include "sim/software/packet.hpp"
-#include "sim/software/transport.hpp"
+#include "sim/software/sink.hpp"
 
 namespace unisono::sim::software {
 
@@ -22,9 +23,13 @@ class ReceivingEnd {
 
   /// A control packet has come for this port.
   void told(const Header& by, const Control& control);
-  /// One cycle: takes packets of the port from the transport, gives at most a word at `end`, and gives control packets
-  /// to a sending endpoint of the transport.
-  void cycle(kernels::PopEnd& end, Transport& transport, int endpoint, std::uint64_t now);
+  /// One cycle: takes packets of the port, gives at most a word at `end`, and control packets to `sink`.
+  void cycle(kernels::PopEnd& end, std::deque<Packet>& packets, PacketSink& sink);
+  /// Opens it for packets out of a tree, so that the peer has no end of this channel. With strict, and without credits,
+  /// packets are whole: one that is not full may come again with the same elements and more.
+  void open_tree(const kernels::PortOpen& channel);
+  /// A channel is open, until its last element was given.
+  bool active() const { return active_; }
 
  private:
   void open(const kernels::PortOpen& open);
@@ -32,6 +37,7 @@ class ReceivingEnd {
   void tell();
   bool unpack(kernels::PopEnd& end, std::deque<Packet>& packets);
   bool hand_over(kernels::PopEnd& end);
+  bool whole() const { return channel_.strict && !channel_.credits; }
 
   const std::uint32_t rank_;
   const PacketFormat format_;
@@ -39,6 +45,7 @@ class ReceivingEnd {
 
   kernels::PortOpen channel_;
   bool active_ = false;
+  bool tree_ = false;
   std::uint32_t lanes_ = 0;  ///< elements of a word
   std::uint32_t left_ = 0;   ///< expected elements that no packet has brought yet
   std::uint32_t got_ = 0;    ///< elements that packets have brought
@@ -48,6 +55,7 @@ class ReceivingEnd {
   std::uint32_t given_ = 0;  ///< elements of it
   std::uint32_t part_ = 0;   ///< those that are left of it
   bool last_ = false;
+  std::uint32_t before_ = 0;  ///< whole: elements of the next packet that have come in one that was not full
 
   // What the sender has not been told yet.
   bool first_ = false;   ///< that this end is open
@@ -63,11 +71,7 @@ class ReceivingEnd {
   };
   std::vector<Sender> senders_;
   Messages messages_;
-
-  // Where control packets go in the cycle that is computed.
-  Transport* transport_ = nullptr;
-  int endpoint_ = 0;
-  std::uint64_t now_ = 0;
+  PacketSink* sink_ = nullptr;  ///< of the cycle that is computed
 };
 
 }  // namespace unisono::sim::software

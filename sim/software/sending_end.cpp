@@ -18,7 +18,7 @@ SendingEnd::SendingEnd(std::uint32_t rank, std::uint32_t ranks, PacketFormat for
 void SendingEnd::told(const Header& by, const Control& control) {
   if (control.kind != Control::Kind::kPlaces || by.src >= receivers_.size()) return;
   Receiver& receiver = receivers_[by.src];
-  const bool is_peer = active_ && by.src == channel_.peer;
+  const bool is_peer = active_ && !tree_ && by.src == channel_.peer;
   if (control.first) {
     receiver.first = true;
     receiver.message = control.message;
@@ -37,6 +37,8 @@ void SendingEnd::told(const Header& by, const Control& control) {
 void SendingEnd::open(const kernels::PortOpen& open) {
   channel_ = open;
   active_ = true;
+  tree_ = false;
+  shown_ = 0;
   left_ = open.count;
   held_.clear();
   flush_ = false;
@@ -44,7 +46,11 @@ void SendingEnd::open(const kernels::PortOpen& open) {
   begun_ = false;
   places_ = 0;
   window_ = 0;
-  if (open.peer < receivers_.size() && receivers_[open.peer].first) begin();
+}
+
+void SendingEnd::open_tree(const kernels::PortOpen& channel) {
+  open(channel);
+  tree_ = true;
 }
 
 /// The receiver's first word for this channel is there.
@@ -69,7 +75,7 @@ void SendingEnd::begin() {
 
 void SendingEnd::close() {
   active_ = false;
-  messages_.end(channel_.peer);
+  if (!tree_) messages_.end(channel_.peer);
 }
 
 /// Whether strict mode lets so many elements go.
@@ -78,7 +84,7 @@ bool SendingEnd::fits(std::uint32_t count) const {
 }
 
 void SendingEnd::speak() {
-  if (speaks_ == Speaks::kNothing || !transport_->takes(endpoint_)) return;
+  if (speaks_ == Speaks::kNothing || !sink_->takes()) return;
   Packet packet;
   Control control;
   control.opening = opening_of(channel_);
@@ -86,7 +92,7 @@ void SendingEnd::speak() {
   control.kind = speaks_ == Speaks::kAsks ? Control::Kind::kAsks : Control::Kind::kDiffer;
   set_control(packet, control);
   format_.set_header(packet, {rank_, channel_.peer, channel_.port, Op::kSynch, 0});
-  transport_->give(endpoint_, packet, now_);
+  sink_->give(packet);
   speaks_ = Speaks::kNothing;
 }
 
@@ -105,35 +111,41 @@ void SendingEnd::take(kernels::PushEnd& end) {
 
 /// Packets leave that are full, or need not wait for more.
 void SendingEnd::emit(const kernels::PushEnd& end) {
-  while (active_ && speaks_ == Speaks::kNothing && transport_->takes(endpoint_)) {
+  while (active_ && speaks_ == Speaks::kNothing && sink_->takes()) {
     if (channel_.credits && (!begun_ || places_ == 0)) return;
     const bool ends = left_ == 0 && held_.size() <= full();
     // What the receiver must pop before anything else can come is not held back.
     const bool stalled =
         channel_.credits && channel_.strict && (window_ == 0 || (end.valid && !fits(std::min(end.count, left_))));
     const bool waits = !flush_ && !stalled && idle_ < kIdleFlush;
-    if (held_.size() < full() && !ends && (held_.empty() || waits)) return;
+    const bool shows = whole() && held_.size() < full() && !ends;
+    if (held_.size() == shown_) flush_ = false;  // all of it has left
+    if (held_.size() < full() && !ends && (held_.size() == shown_ || waits)) return;
     const std::size_t part = std::min<std::size_t>(held_.size(), full());
     Packet packet;
     std::copy_n(held_.begin(), part, packet.bytes());
     format_.set_header(packet, {rank_, channel_.peer, channel_.port, ends ? Op::kLast : Op::kSend,
                                 static_cast<std::uint32_t>(part >> channel_.size)});
-    transport_->give(endpoint_, packet, now_);
-    held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(part));
-    if (held_.empty()) flush_ = false;
+    sink_->give(packet);
+    if (shows) {
+      shown_ = part;
+    } else {
+      held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(part));
+      shown_ = 0;
+    }
+    if (held_.size() == shown_) flush_ = false;
     if (channel_.credits) --places_;
     idle_ = 0;
     if (ends) close();
   }
 }
 
-void SendingEnd::cycle(kernels::PushEnd& end, Transport& transport, int endpoint, std::uint64_t now) {
-  transport_ = &transport;
-  endpoint_ = endpoint;
-  now_ = now;
+void SendingEnd::cycle(kernels::PushEnd& end, PacketSink& sink) {
+  sink_ = &sink;
   if (end.opening && !active_ && speaks_ == Speaks::kNothing) {
     end.opening = false;
     open(end.open);
+    if (channel_.peer < receivers_.size() && receivers_[channel_.peer].first) begin();
   }
   if (active_ && channel_.credits && !begun_ && unanswered_ < kAskAfter && ++unanswered_ == kAskAfter) {
     speaks_ = Speaks::kAsks;

@@ -11,7 +11,7 @@
 #include "kernels/smi_node.hpp"
 #include "sim/software/messages.hpp"
 #include "sim/software/packet.hpp"
-#include "sim/software/transport.hpp"
+#include "sim/software/sink.hpp"
 
 namespace unisono::sim::software {
 
@@ -23,9 +23,15 @@ class SendingEnd {
 
   /// A control packet has come for this port.
   void told(const Header& by, const Control& control);
-  /// One cycle: takes what kernels offer at `end`, and gives packets to a sending endpoint of the transport.
-  void cycle(kernels::PushEnd& end, Transport& transport, int endpoint, std::uint64_t now);
-  /// It has something to say that the transport has not taken yet.
+  /// One cycle: takes what kernels offer at `end`, and gives packets to `sink`.
+  void cycle(kernels::PushEnd& end, PacketSink& sink);
+  /// Opens it for packets into a tree, so that no peer has an end of this channel. With strict, and without credits,
+  /// packets are whole: packet i begins with the same element at every end, whoever flushes. One that leaves before it
+  /// is full keeps its elements here, and one with the same and more follows it.
+  void open_tree(const kernels::PortOpen& channel);
+  /// A channel is open, until its last packet has been given.
+  bool active() const { return active_; }
+  /// It has something to say that the sink has not taken yet.
   bool speaks() const { return speaks_ != Speaks::kNothing; }
 
  private:
@@ -37,6 +43,7 @@ class SendingEnd {
   void speak();
   void take(kernels::PushEnd& end);
   void emit(const kernels::PushEnd& end);
+  bool whole() const { return channel_.strict && !channel_.credits; }
   std::uint32_t full() const { return format_.payload_bytes() >> channel_.size << channel_.size; }
 
   const std::uint32_t rank_;
@@ -45,6 +52,8 @@ class SendingEnd {
 
   kernels::PortOpen channel_;
   bool active_ = false;
+  bool tree_ = false;
+  std::size_t shown_ = 0;         ///< whole: bytes of what is held that have left in a packet that was not full
   std::uint32_t left_ = 0;        ///< elements that were not taken yet
   std::vector<std::byte> held_;   ///< those that were, and have not left
   bool flush_ = false;            ///< what is held leaves before anything else is taken
@@ -67,11 +76,7 @@ class SendingEnd {
   };
   std::vector<Receiver> receivers_;
   Messages messages_;
-
-  // Where packets go in the cycle that is computed.
-  Transport* transport_ = nullptr;
-  int endpoint_ = 0;
-  std::uint64_t now_ = 0;
+  PacketSink* sink_ = nullptr;  ///< of the cycle that is computed
 };
 
 }  // namespace unisono::sim::software

@@ -62,8 +62,7 @@ class Cables:
             network = _network(ranks, options)
             self._library = ""
             if len(options.software) < ranks:
-                self._library, ports = _node(self._shape, made=bool(options.endpoints) and not options.software)
-                self._shape = replace(self._shape, ports=ports)
+                self._library, self._shape = _node(self._shape, made=bool(options.endpoints))
             self._files = _routes(network, self._shape.ports)
         except (NodeError, ShapeError) as failure:
             raise CablesError(str(failure)) from failure
@@ -90,14 +89,19 @@ class Cables:
             "clock_khz": CLOCK_KHZ,
             "ports": self._shape.ports,
             "packet": self._shape.packet,
+            "broadcasts": self._shape.broadcasts,
+            "reductions": self._shape.reductions,
+            "datatypes": self._shape.datatypes,
+            "funcs": self._shape.funcs,
             "software": ",".join(map(str, self._options.software)),
             "delay": self._options.delay or 0,
         }
         told = {"UNISONO_CABLES": "".join(f"{name}={value}\n" for name, value in fields.items())}
-        # All ranks must do the same, and nodes in software have no units.
-        collectives = "channels" if self._options.software else self._options.collectives
-        if collectives is not None:
-            told["UNISONO_SMI_COLLECTIVES"] = collectives
+        if self._options.collectives is not None:
+            told["UNISONO_SMI_COLLECTIVES"] = self._options.collectives
+        elif self._options.software and os.environ.get("UNISONO_SMI_NODE"):
+            # Which units that node has is not known here, and all ranks must do the same.
+            told["UNISONO_SMI_COLLECTIVES"] = "channels"
         protocol = self._options.protocol
         # Descriptions say `credits` unless they are asked for `eager`; k decides then, as natively.
         if protocol is None and self._options.endpoints and node_shape.are_eager(self._options.endpoints):
@@ -156,11 +160,6 @@ def _check_software(ranks: int, options: CablesOptions) -> None:
             raise CablesError(f"--native: there is no rank {rank}; the job has ranks 0 to {ranks - 1}")
     if options.delay is not None and not options.software:
         raise CablesError("--native-delay is of ranks that --native names, and none is named")
-    if options.software and options.collectives == "units":
-        raise CablesError(
-            "--collectives units: nodes in software (--native) have none, and all ranks must use the same; "
-            "leave it out, or say channels"
-        )
 
 
 def _network(ranks: int, options: CablesOptions) -> topology.Topology:
@@ -190,17 +189,11 @@ def _shape(options: CablesOptions) -> NodeShape:
     if not options.endpoints:
         return NodeShape(ports=min(node_model.READY_MADE)).needs(options.ports, options.reads, options.packet)
     shape = node_shape.of_programs(options.endpoints)
-    if options.software and (shape.broadcasts or shape.reductions):
-        if options.collectives is None:
-            node_model.say(
-                "collectives go over channels: nodes in software have no units for them, and all ranks use the same"
-            )
-        shape = replace(shape, broadcasts=0, reductions=0, datatypes=0, funcs=0)
     return shape.needs(options.ports, options.reads, options.packet)
 
 
-def _node(shape: NodeShape, *, made: bool) -> tuple[str, int]:
-    """The library with such a node, and its ports: UNISONO_SMI_NODE; or one that is `made` for a program, or has an R
+def _node(shape: NodeShape, *, made: bool) -> tuple[str, NodeShape]:
+    """The library with such a node, and its shape: UNISONO_SMI_NODE; or one that is `made` for a program, or has an R
     or packets of its own, and is built where that is possible; or the smallest ready-made one that does. Raises
     `NodeError`.
     """
@@ -208,12 +201,12 @@ def _node(shape: NodeShape, *, made: bool) -> tuple[str, int]:
     if named:
         if not os.path.isfile(named):
             raise NodeError(f"UNISONO_SMI_NODE is {named!r}, which is no file")
-        return named, shape.ports
+        return named, shape
     enough = node_model.is_ready_made(shape)
     if made or not enough or shape.ports not in node_model.READY_MADE:
         lacking = node_model.lacking()
         if lacking is None:
-            return node_model.built(shape, node_model.say), shape.ports
+            return node_model.built(shape, node_model.say), shape
         if not enough:
             raise NodeError(
                 f"this program needs a node of {shape}, which must be built, and here is no {lacking}; ready-made "
@@ -222,4 +215,4 @@ def _node(shape: NodeShape, *, made: bool) -> tuple[str, int]:
         node_model.say(f"a node for this program ({shape}) cannot be built without {lacking}: a ready-made one serves, "
                        "and collectives go over channels")  # fmt: skip
     ports = next(ports for ports in node_model.READY_MADE if ports >= shape.ports)
-    return node_model.ready_made(ports), ports
+    return node_model.ready_made(ports), replace(shape.without_units(), ports=ports)

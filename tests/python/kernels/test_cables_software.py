@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 from kernels_support import HERE
 from test_cables import CASES, TWO_ENDS, compiled, cycles_of, job, lines, needs_node, on_cables, topology
-from test_cables_units import description, endpoint
-from unisono.cli import cables, node_model
+from test_cables_units import ENDPOINTS, MISTAKES, description, endpoint
+from unisono.cli import node_model
 
 needs_tools = pytest.mark.skipif(
     os.environ.get("UNISONO_TEST_RTL", "0") == "0" or node_model.lacking() is not None,
@@ -162,7 +163,6 @@ def test_wide_packets_between_nodes_of_both_kinds(folder: Path, channels: Path) 
     for software in ("0", "1", "0,2"):
         mixed = on_cables(3, topology(folder, "bus 3"), "--native", software, "--endpoints", path, *words)
         assert lines(mixed) == lines(job("-n", 3, *words))
-        assert "collectives go over channels: nodes in software have no units for them" in mixed.stderr
 
 
 @pytest.mark.parametrize("software", ["0,1,2,3", pytest.param("1,2", marks=needs_node)])
@@ -275,7 +275,6 @@ def test_a_foreign_packet_is_named(folder: Path, software: str) -> None:
     [
         (("--native", "2"), "--native: there is no rank 2; the job has ranks 0 to 1"),
         (("--native-delay", 3), "--native-delay is of ranks that --native names, and none is named"),
-        (("--native", "0", "--collectives", "units"), "nodes in software (--native) have none"),
         (("--native", "0,1", "--node-packet", 33), "packets of 33 bytes"),
         (("--native", "0,1", "--node-ports", 33), "allowed are 1 to 32"),
     ],
@@ -286,13 +285,100 @@ def test_what_cannot_be_is_refused(folder: Path, words: tuple[object, ...], told
     assert told in done.stderr
 
 
-def test_units_are_left_out_with_a_word(folder: Path, channels: Path) -> None:
+UNITS = [
+    ("channels", "bcast", "char", 121, -1, 7, 8, "torus 2x4", {}),
+    ("channels", "bcast", "double", 10, -1, 0, 5, "bus 5", {}),
+    ("channels", "bcast", "int", 1, -1, 0, 2, "bus 2", {}),
+    ("channels", "bcast", "int", 30, -1, 3, 8, "bus 8", {"SPLIT": "1"}),
+    ("channels", "reduce", "int", 100, -1, 7, 2, "bus 2", {}),
+    ("channels", "reduce", "float", 33, -1, 3, 8, "bus 8", {}),
+    ("channels", "reduce", "int", 40, -1, 0, 6, "torus 2x3", {"SPLIT": "1"}),
+    ("channels", "reduce", "double", 11, -1, 3, 4, "bus 4", {}),  # no unit for it: over channels
+    ("channels", "reduce", "int", 12, -1, 0, 3, "bus 3", {"UNISONO_SMI": "strict"}),  # likewise
+    ("collectives", "order", 61, 0, 4, "torus 2x2", {}),
+    ("collectives", "order", 40, 0, 7, "bus 7", {}),
+    ("collectives", "lockstep", 30, 2, 8, "torus 2x4", {}),
+    ("collectives", "at-once", 200, 3, 8, "torus 2x4", {}),
+    ("collectives", "at-once", 100, 1, 3, "ring 3", {}),
+]
+
+
+@pytest.fixture(scope="module")
+def units(folder: Path) -> Path:
     path = folder / "units.json"
-    path.write_text(json.dumps(description(endpoints=[endpoint(0, "bcast", "int32")])))
-    words = (channels, "bcast", "int", 30, -1, 0)
-    here = on_cables(3, topology(folder, "bus 3"), "--native", "0,1,2", "--endpoints", path, *words)
-    assert lines(here) == lines(job("-n", 3, *words))
-    assert "collectives go over channels: nodes in software have no units for them" in here.stderr
+    path.write_text(json.dumps(description(endpoints=ENDPOINTS)))
+    return path
+
+
+def check_units(folder: Path, units: Path, case: tuple[Any, ...], software: str) -> str:
+    """Runs a case at units, and compares; what the command said."""
+    program, *arguments, ranks, shape, more = case
+    words = (compiled_once(folder, program), *arguments)
+    here = on_cables(ranks, topology(folder, shape), "--native", software, "--endpoints", units, *words, **more)
+    assert lines(here) == lines(job("-n", ranks, *words, **more))
+    return here.stderr
+
+
+def compiled_once(folder: Path, program: str) -> Path:
+    made = folder / program
+    return made if made.exists() else compiled(HERE / f"cables_{program}.cpp", made)
+
+
+@pytest.mark.parametrize("case", UNITS, ids=[f"{case[1]}-{case[-2]}-{at}" for at, case in enumerate(UNITS)])
+def test_units_in_software(folder: Path, units: Path, case: tuple[Any, ...]) -> None:
+    check_units(folder, units, case, everybody(case[-3]))
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("case", "software"),
+    [
+        (UNITS[0], "0,3,5"),
+        (UNITS[0], "1,2,3,4,5,6,7"),
+        (UNITS[1], "2"),
+        (UNITS[3], "0,1,6"),
+        (UNITS[4], "0"),
+        (UNITS[5], "1,2,3,4,5,6,7"),
+        (UNITS[5], "4"),
+        (UNITS[7], "1,2"),
+        (UNITS[9], "0,3"),
+        (UNITS[10], "2,4"),
+        (UNITS[11], "1,2,7"),
+        (UNITS[13], "1"),
+    ],
+)
+def test_units_of_both_kinds_are_in_one_tree(folder: Path, units: Path, case: tuple[Any, ...], software: str) -> None:
+    check_units(folder, units, case, software)
+
+
+def test_units_in_software_take_an_element_in_a_cycle(folder: Path, units: Path) -> None:
+    words = (compiled_once(folder, "collectives"), "times", 7000, 7)
+    more = ("--native", everybody(8), "--endpoints", units, "--cable-latency", 4)
+    for way in ({"BCAST": "1"}, {}):
+        done = on_cables(8, topology(folder, "bus 8"), *more, *words, **way)
+        assert 6999 <= int(done.stdout.split()[0]) <= 7350
+
+
+@pytest.mark.parametrize("software", ["0,1,2", *(pytest.param(each, marks=needs_tools) for each in ("2", "0,1"))])
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("count", r"differ: rank 2 (sends|receives) 12 elements|differ: rank \d sends 1\d elements, rank \d receives"),
+        ("op", "reduces by max|by max"),
+        ("bcast", "sends int32, rank 2 receives fp32"),
+        ("root", "rank 1 has root 0, rank 2 root 1"),
+        ("late", "nothing has gone on for 3 s.*waits to (pop|push) element"),
+    ],
+)
+def test_ends_of_trees_that_differ_are_named(folder: Path, units: Path, software: str, what: str, told: str) -> None:
+    source, program = folder / "mistakes.cpp", folder / "mistakes"
+    if not program.exists():
+        source.write_text(MISTAKES)
+        compiled(source, program)
+    network = topology(folder, "bus 3")
+    done = on_cables(3, network, "--native", software, "--endpoints", units, program, what, seconds=3)
+    assert done.returncode != 0
+    assert re.search(told, done.stderr, re.DOTALL), done.stderr
 
 
 def test_the_report_names_ranks_in_software(folder: Path, channels: Path) -> None:
@@ -302,4 +388,3 @@ def test_the_report_names_ranks_in_software(folder: Path, channels: Path) -> Non
     told = json.loads(report.read_text())
     assert told["software"] == [0, 1]
     assert told["ranks"][0]["packets"] == -(-100 // 7)
-    assert cables.LINKS == 4
