@@ -79,7 +79,8 @@ KernelNode::KernelNode(const kernels::SmiNodeSettings& settings)
   load();
 }
 
-KernelNode::~KernelNode() = default;
+// Where several nodes are in one thread, its context may be that of one that is gone.
+KernelNode::~KernelNode() { Verilated::threadContextp(context_.get()); }
 
 // Before the first cycle, so that every node runs from then on.
 void KernelNode::load() {

@@ -87,7 +87,7 @@ Way Tables::walk(bool sends, int kernel, int lane, const Header& header) const {
     } else {
       if (header.port >= static_cast<std::uint32_t>(shape_.ports)) return {};
       const std::size_t row = static_cast<std::size_t>(kernel) * 2 * static_cast<std::size_t>(shape_.ports);
-      const int entry = ckr_[row + 2 * header.port + (header.control() ? 1 : 0)];
+      const int entry = ckr_[row + std::size_t{2} * header.port + (header.control() ? 1 : 0)];
       if (entry == 0) return {};
       if (entry >= links) {
         const int endpoint = (entry - links) * links + kernel;

@@ -14,10 +14,10 @@ constexpr std::uint64_t kSendPlaces = 4;
 Transport::Transport(const Tables& tables, PacketFormat format, Depths depths)
     : tables_(tables), format_(format), depths_(depths), channels_(2 * tables.shape().virtual_channels) {
   const int links = tables_.shape().links;
-  sources_.resize(static_cast<std::size_t>(links * channels_ + tables_.endpoints()));
+  sources_.resize(of_endpoint(tables_.endpoints()));
   for (int link = 0; link < links; ++link) {
     for (int channel = 0; channel < channels_; ++channel) {
-      Source& source = sources_[static_cast<std::size_t>(link * channels_ + channel)];
+      Source& source = sources_[at(link, channel)];
       source.link = link;
       source.channel = channel;
     }
@@ -28,7 +28,7 @@ Transport::Transport(const Tables& tables, PacketFormat format, Depths depths)
   up_.resize(static_cast<std::size_t>(links));
   freed_.resize(static_cast<std::size_t>(links));
   next_.resize(static_cast<std::size_t>(links));
-  places_.resize(static_cast<std::size_t>(links * channels_));
+  places_.resize(at(links, 0));
 }
 
 void Transport::signals(int link, std::uint32_t freed, bool up) {
@@ -49,7 +49,7 @@ void Transport::signals(int link, std::uint32_t freed, bool up) {
 }
 
 void Transport::arrive(int link, int channel, const Packet& packet) {
-  Source& source = sources_[static_cast<std::size_t>(link * channels_ + channel)];
+  Source& source = sources_[at(link, channel)];
   if (source.queue.size() == depths_.link) {
     throw std::logic_error("link " + std::to_string(link) + ": a packet was sent for which there is no place");
   }
@@ -58,13 +58,11 @@ void Transport::arrive(int link, int channel, const Packet& packet) {
 }
 
 bool Transport::takes(int endpoint) const {
-  const auto first = static_cast<std::size_t>(tables_.shape().links * channels_);
-  return sources_[first + static_cast<std::size_t>(endpoint)].queue.size() < kSendPlaces + depths_.delay;
+  return sources_[of_endpoint(endpoint)].queue.size() < kSendPlaces + depths_.delay;
 }
 
 void Transport::give(int endpoint, const Packet& packet, std::uint64_t now) {
-  const auto first = static_cast<std::size_t>(tables_.shape().links * channels_);
-  sources_[first + static_cast<std::size_t>(endpoint)].queue.push_back(
+  sources_[of_endpoint(endpoint)].queue.push_back(
       {packet, tables_.from_endpoint(endpoint, format_.header(packet)), now + depths_.delay});
   ++held_;
 }
@@ -105,8 +103,8 @@ bool Transport::leave(int link, std::uint64_t now, Leaving& leaving) {
   if (held_ == 0) return false;
   std::size_t& next = next_[static_cast<std::size_t>(link)];
   for (std::size_t i = 0; i < sources_.size(); ++i) {
-    const std::size_t at = (next + i) % sources_.size();
-    Source& source = sources_[at];
+    const std::size_t number = (next + i) % sources_.size();
+    Source& source = sources_[number];
     if (!can_move(source, now)) continue;
     const Entry& head = source.queue.front();
     if (head.way.kind != Way::Kind::kLink || head.way.link != link || places(link, head.way.channel) == 0) continue;
@@ -114,7 +112,7 @@ bool Transport::leave(int link, std::uint64_t now, Leaving& leaving) {
     leaving.packet = head.packet;
     leaving.channel = head.way.channel;
     remove(source, now);
-    next = (at + 1) % sources_.size();
+    next = (number + 1) % sources_.size();
     return true;
   }
   return false;

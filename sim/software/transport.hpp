@@ -75,7 +75,12 @@ class Transport {
   };
   bool can_move(const Source& source, std::uint64_t now) const;
   void remove(Source& source, std::uint64_t now);
-  std::uint32_t& places(int link, int channel) { return places_[static_cast<std::size_t>(link * channels_ + channel)]; }
+  /// The number of a channel of a link, among those of all links.
+  std::size_t at(int link, int channel) const {
+    return static_cast<std::size_t>(link) * static_cast<std::size_t>(channels_) + static_cast<std::size_t>(channel);
+  }
+  std::size_t of_endpoint(int endpoint) const { return at(tables_.shape().links, endpoint); }
+  std::uint32_t& places(int link, int channel) { return places_[at(link, channel)]; }
 
   const Tables tables_;
   const PacketFormat format_;
