@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tests/cpp/sim/software/cabled_job.hpp"
 
 namespace unisono::sim {
@@ -26,6 +28,15 @@ std::unique_ptr<SmiNode> with_delay(const SmiNodeSettings& settings) {
   SmiNodeSettings slow = settings;
   slow.delay = 50;
   return std::make_unique<SoftwareNode>(slow);
+}
+
+std::unique_ptr<SmiNode> with_units(const SmiNodeSettings& settings) {
+  SmiNodeSettings more = settings;
+  more.units = {.broadcasts = 2,
+                .reductions = 2,
+                .datatypes = 1U << static_cast<unsigned>(Datatype::kInt32),
+                .funcs = 1U << static_cast<unsigned>(Func::kSum)};
+  return std::make_unique<SoftwareNode>(more);
 }
 
 class SoftwareNodes : public ::testing::TestWithParam<std::uint32_t> {};
@@ -165,6 +176,86 @@ TEST(SoftwareNode, LeavesOutForeignPacketsAndCountsStrays) {
   job.node(1).push[0].open.port = 9;
   for (int cycle = 0; cycle < 100; ++cycle) job.cycle();
   EXPECT_EQ(job.node(2).strays(), "1 packets were for nobody; the first came from rank 1, for port 9 of rank 2");
+}
+
+/// All ranks of a bus of 4 open a collective at port 1, along a tree that is no chain: 1 is the root, 0 and 2 its
+/// children, 3 that of 2. Each pushes and pops as its place says, at its own pace; what each has popped.
+std::vector<std::vector<std::uint32_t>> collective(CabledJob& job, kernels::UnitOpen::Kind kind, std::uint32_t count,
+                                                   std::mt19937& random) {
+  const bool reduces = kind == kernels::UnitOpen::Kind::kReduce;
+  constexpr std::uint32_t kPort = 1;
+  std::vector<std::vector<std::uint32_t>> popped(4);
+  std::vector<std::uint32_t> pushed(4);
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    kernels::UnitEnd& end = job.node(static_cast<int>(rank)).unit[kPort];
+    end.open = {};
+    end.open.kind = kind;
+    end.open.root = 1;
+    end.open.port = kPort;
+    end.open.count = count;
+    end.open.size = 2;
+    if (reduces) {
+      end.open.dtype = static_cast<std::uint32_t>(Datatype::kInt32);
+      end.open.func = static_cast<std::uint32_t>(Func::kSum);
+    }
+    if (rank != 1) end.open.place.parent = rank == 3 ? 2 : 1;
+    end.open.place.children = rank == 1   ? std::vector<std::uint32_t>{0, 2}
+                              : rank == 2 ? std::vector<std::uint32_t>{3}
+                                          : std::vector<std::uint32_t>{};
+    end.pushes = reduces || rank == 1;
+    end.pops = reduces == (rank == 1);
+    end.opening = true;
+  }
+  for (int cycle = 0; cycle < 20000; ++cycle) {
+    bool open = false;
+    for (std::uint32_t rank = 0; rank < 4; ++rank) {
+      kernels::SmiNode& node = job.node(static_cast<int>(rank));
+      kernels::PushEnd& to = node.push[kPort];
+      if (to.active && !to.valid && pushed[rank] < count && random() % 3 != 0) {
+        const auto words = std::min<std::uint32_t>(count - pushed[rank], 1 + random() % 8);
+        for (std::uint32_t i = 0; i < words; ++i) {
+          const std::uint32_t element = (rank + 1) * 100000 + pushed[rank]++;
+          std::memcpy(to.word.data() + std::size_t{4} * i, &element, 4);
+        }
+        to.count = words;
+        to.flush = random() % 4 == 0;
+        to.valid = true;
+      }
+      kernels::PopEnd& from = node.pop[kPort];
+      for (std::uint32_t i = 0; i < from.count; ++i) {
+        std::uint32_t element = 0;
+        std::memcpy(&element, from.word.data() + std::size_t{4} * i, 4);
+        popped[rank].push_back(element);
+      }
+      from.count = 0;
+      if (random() % 3 != 0) from.ready = true;
+      open = open || node.unit[kPort].opening || to.active || from.active;
+    }
+    if (!open) return popped;
+    job.cycle();
+  }
+  throw std::runtime_error("the collective does not end");
+}
+
+TEST(SoftwareNode, BroadcastsAndReducesAlongAnyTree) {
+  CabledJob job(4, 4, 32, with_units);
+  EXPECT_TRUE(job.node(0).broadcasts(1));
+  EXPECT_FALSE(job.node(0).broadcasts(2));
+  EXPECT_TRUE(
+      job.node(0).reduces(1, static_cast<std::uint32_t>(Datatype::kInt32), static_cast<std::uint32_t>(Func::kSum)));
+  EXPECT_FALSE(
+      job.node(0).reduces(1, static_cast<std::uint32_t>(Datatype::kInt32), static_cast<std::uint32_t>(Func::kMax)));
+  std::mt19937 random(4);
+  for (const std::uint32_t count : {1U, 7U, 8U, 500U, 20U, 499U}) {
+    const auto sums = collective(job, kernels::UnitOpen::Kind::kReduce, count, random);
+    ASSERT_EQ(sums[1].size(), count);
+    for (std::uint32_t i = 0; i < count; ++i) ASSERT_EQ(sums[1][i], 1000000 + 4 * i);
+    const auto same = collective(job, kernels::UnitOpen::Kind::kBroadcast, count, random);
+    for (const int rank : {0, 2, 3}) {
+      ASSERT_EQ(same[static_cast<std::size_t>(rank)].size(), count);
+      for (std::uint32_t i = 0; i < count; ++i) ASSERT_EQ(same[static_cast<std::size_t>(rank)][i], 200000 + i);
+    }
+  }
 }
 
 TEST(SoftwareNode, TellsWhyTablesAreRefused) {
