@@ -13,6 +13,7 @@
 #include "core/text.hpp"
 #include "kernels/link.hpp"
 #include "kernels/rank.hpp"
+#include "sim/software/software_node.hpp"
 
 namespace unisono::kernels {
 
@@ -34,6 +35,23 @@ std::size_t choice_of(const char* variable, const std::vector<std::string>& word
   std::string known;
   for (const std::string& word : words) known += (known.empty() ? "" : ", ") + word;
   throw Error(ErrorCode::kInvalidArgument, formatted("{} is \"{}\"; known are {}", variable, text, known));
+}
+
+/// Whether a list of ranks with commas between them has that one.
+bool names(const std::string& list, std::uint32_t rank) {
+  std::istringstream ranks(list);
+  for (std::string each; std::getline(ranks, each, ',');) {
+    if (std::stoul(each) == rank) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<SmiNode> software_node(const SmiNodeSettings& settings) {
+  try {
+    return std::make_unique<sim::SoftwareNode>(settings);
+  } catch (const std::runtime_error& failure) {
+    throw Error(ErrorCode::kInvalidArgument, formatted("cables: {}", failure.what()));
+  }
 }
 
 std::unique_ptr<SmiNode> open_node(const std::string& library, const SmiNodeSettings& settings) {
@@ -73,12 +91,21 @@ std::unique_ptr<NodePorts> NodePorts::of_environment(Rank& rank, std::uint32_t n
     settings.bytes_per_cycle = std::stod(given.at("bytes_per_cycle"));
     settings.clock_khz = std::stoull(given.at("clock_khz"));
     settings.routes = given.at("routes").c_str();
+    settings.ports = static_cast<std::uint32_t>(std::stoul(given.at("ports")));
+    settings.packet_bytes = static_cast<std::uint32_t>(std::stoul(given.at("packet")));
+    settings.delay = std::stoull(given.at("delay"));
+    settings.units.broadcasts = std::stoull(given.at("broadcasts"));
+    settings.units.reductions = std::stoull(given.at("reductions"));
+    settings.units.datatypes = std::stoull(given.at("datatypes"));
+    settings.units.funcs = std::stoull(given.at("funcs"));
     if (std::stoul(given.at("ranks")) != ranks) {
       refuse(formatted("the cables are of {} ranks, and the job has {}", given.at("ranks"), ranks));
     }
     static std::atomic<bool> has_node{false};
     if (has_node.exchange(true)) refuse("a second context of this process asks for its rank's node; there is one");
-    return std::make_unique<NodePorts>(rank, open_node(given.at("library"), settings));
+    const bool software = names(given.at("software"), number);
+    return std::make_unique<NodePorts>(rank,
+                                       software ? software_node(settings) : open_node(given.at("library"), settings));
   } catch (const std::logic_error&) {
     refuse(formatted("\"{}\" is not understood", text));
   }

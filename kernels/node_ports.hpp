@@ -1,4 +1,4 @@
-// The ports of a rank whose kernels stand at a node of SMI's transport in hardware, and the time of that node's clock.
+// The ports of a rank whose kernels stand at a node of SMI's transport, and the time of that node's clock.
 //
 // In a cycle every kernel that can go on does, until it waits; then the node is clocked, and wakes those whose wait is
 // over. A kernel's code takes no time. What does: a port moves one word in a cycle in each direction, a queue one

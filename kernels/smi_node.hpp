@@ -1,8 +1,8 @@
-// What kernels of a rank see of a node of SMI's transport in hardware: the ends of channels at its ports, and the
-// clock.
+// What kernels of a rank see of a node of SMI's transport: the ends of channels at its ports, and the clock.
 //
-// The node is simulated, in a library that is loaded when a job has cables (`unisono run --cables`); it is part of this
-// process, and exchanges what goes over the cables with the nodes of the other ranks. Not thread-safe.
+// The node is there when a job has cables (`unisono run --cables`). It is hardware that is simulated, in a library that
+// is loaded, or it is in software (sim/software); it is part of this process, and exchanges what goes over the cables
+// with the nodes of the other ranks. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -12,6 +12,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "core/generated/spec.hpp"
 
 namespace unisono::kernels {
 
@@ -159,6 +161,25 @@ class SmiNode {
   std::uint64_t clock_khz_ = 250000;
 };
 
+/// Units of collectives that the nodes of a job have. Sets are bits: of ports, and of numbers of the specification.
+struct SmiUnits {
+  std::uint64_t broadcasts = 0;  ///< ports
+  std::uint64_t reductions = 0;  ///< ports
+  std::uint64_t datatypes = 0;   ///< of reductions
+  std::uint64_t funcs = 0;
+
+  bool broadcast(std::uint32_t port) const { return (broadcasts >> port & 1U) != 0; }
+  bool reduce(std::uint32_t port, std::uint32_t dtype, std::uint32_t func) const;
+};
+
+inline bool SmiUnits::reduce(std::uint32_t port, std::uint32_t dtype, std::uint32_t func) const {
+  // Those of which the hardware (unisono_plugin_pkg) has products.
+  constexpr std::uint64_t kProdDatatypes = 0x00fcfc;
+  const bool product = func == static_cast<std::uint32_t>(Func::kProd);
+  return (reductions >> port & 1U) != 0 && (datatypes >> dtype & 1U) != 0 && (funcs >> func & 1U) != 0 &&
+         (!product || (kProdDatatypes >> dtype & 1U) != 0);
+}
+
 /// What a node is made with.
 struct SmiNodeSettings {
   std::uint32_t rank = 0;
@@ -168,11 +189,16 @@ struct SmiNodeSettings {
   std::uint32_t latency = 40;   ///< cycles that a packet takes from node to node
   double bytes_per_cycle = 20;  ///< that a cable carries
   std::uint64_t clock_khz = 250000;
+  std::uint32_t ports = 4;
+  std::uint32_t packet_bytes = 32;
+  // Of a node in software; others were built for that.
+  SmiUnits units;
+  std::uint64_t delay = 0;  ///< cycles that pass before what its rank sends leaves
 };
 
 /// The function `unisono_smi_node_open` of the library. Null with a sentence in `why` if it cannot be made.
 using SmiNodeOpen = SmiNode* (*)(const SmiNodeSettings* settings, char* why, std::size_t why_bytes);
 /// Built together: the library's `unisono_smi_node_version` says this.
-inline constexpr std::uint32_t kSmiNodeVersion = 2;
+inline constexpr std::uint32_t kSmiNodeVersion = 3;
 
 }  // namespace unisono::kernels

@@ -8,8 +8,6 @@
 #include <type_traits>
 
 #include "Vunisono_smi_node.h"
-#include "core/generated/spec.hpp"
-#include "sim/cables/trees.hpp"
 
 namespace unisono::sim {
 
@@ -22,20 +20,14 @@ namespace {
 constexpr int kPorts = UNISONO_SMI_PORTS;
 constexpr int kPacketBytes = UNISONO_SMI_PACKET;
 constexpr int kPacketWords = kPacketBytes / 4;
-constexpr std::uint64_t kCollectives = UNISONO_SMI_COLLECTIVES;
-constexpr std::uint64_t kReductions = UNISONO_SMI_REDUCTIONS;
-constexpr std::uint64_t kDatatypes = UNISONO_SMI_DATATYPES;
-constexpr std::uint64_t kFuncs = UNISONO_SMI_FUNCS;
-// Those of which unisono_plugin_pkg has products.
-constexpr std::uint64_t kProdDatatypes = 0x00fcfc;
+constexpr kernels::SmiUnits kUnits{UNISONO_SMI_COLLECTIVES, UNISONO_SMI_REDUCTIONS, UNISONO_SMI_DATATYPES,
+                                   UNISONO_SMI_FUNCS};
 // Bits of unisono_smi_pkg::open_t, collective_t and complaint_t, and of a number of elements of a word.
 constexpr int kOpenBits = 108;
 constexpr int kCollectiveBits = 192;
 constexpr int kComplaintBits = 81;
 constexpr int kCountBits = 6;
 constexpr int kWordWords = kernels::kPortWordBytes / 4;
-/// A node in which nothing has moved for so long is not evaluated: all its counters have come to their ends.
-constexpr std::uint64_t kQuiet = 256;
 
 /// Pins are numbers of up to 64 bits, or arrays of 32.
 template <class Pin>
@@ -68,18 +60,15 @@ std::uint64_t get(const Pin& pin, int at, int width) {
 }  // namespace
 
 KernelNode::KernelNode(const kernels::SmiNodeSettings& settings)
-    : rank_(settings.rank),
-      latency_(settings.latency),
-      bytes_per_cycle_(settings.bytes_per_cycle),
-      shared_(settings.memory, settings.ranks, kPorts, settings.latency),
-      routes_(read_routes(settings.routes)),
+    : CabledNode(settings),
       context_(std::make_unique<VerilatedContext>()),
       model_(std::make_unique<Vunisono_smi_node>(context_.get())) {
-  ranks_ = settings.ranks;
-  clock_khz_ = settings.clock_khz;
-  push.resize(kPorts);
-  pop.resize(kPorts);
-  unit.resize(kPorts);
+  if (settings.ports != kPorts || settings.packet_bytes != kPacketBytes) {
+    throw std::runtime_error("the simulated node has " + std::to_string(kPorts) + " ports and packets of " +
+                             std::to_string(kPacketBytes) + " bytes, and the job's nodes are to have " +
+                             std::to_string(settings.ports) + " and " + std::to_string(settings.packet_bytes) +
+                             "; give `unisono run` --node-ports and --node-packet of this node");
+  }
   model_->clk_i = 0;
   model_->rst_ni = 0;
   for (int i = 0; i < 8; ++i) {
@@ -90,22 +79,12 @@ KernelNode::KernelNode(const kernels::SmiNodeSettings& settings)
   load();
 }
 
-KernelNode::~KernelNode() = default;
+// Where several nodes are in one thread, its context may be that of one that is gone.
+KernelNode::~KernelNode() { Verilated::threadContextp(context_.get()); }
 
 // Before the first cycle, so that every node runs from then on.
 void KernelNode::load() {
-  const Routes& routes = routes_;
-  if (routes.links != kLinks) {
-    throw std::runtime_error("routes of " + std::to_string(routes.links) + " links; the simulated nodes have " +
-                             std::to_string(kLinks));
-  }
-  if (routes.nodes.size() != ranks_) {
-    throw std::runtime_error("routes of " + std::to_string(routes.nodes.size()) + " ranks; the job has " +
-                             std::to_string(ranks_));
-  }
-  const RouteNode& own = routes.nodes[rank_];
-  for (std::size_t link = 0; link < own.peers.size() && link < kLinks; ++link) peers_[link] = own.peers[link];
-  const std::vector<std::uint8_t>& image = own.image;
+  const std::vector<std::uint8_t>& image = own_routes().image;
   for (std::size_t at = 0; at + 4 <= image.size();) {
     std::uint32_t word = 0;
     std::memcpy(&word, image.data() + at, sizeof word);
@@ -133,99 +112,39 @@ void KernelNode::load() {
   }
 }
 
-bool KernelNode::broadcasts(std::uint32_t port) const { return (kCollectives >> port & 1) != 0; }
+bool KernelNode::broadcasts(std::uint32_t port) const { return kUnits.broadcast(port); }
 
 bool KernelNode::reduces(std::uint32_t port, std::uint32_t dtype, std::uint32_t func) const {
-  const bool product = func == static_cast<std::uint32_t>(Func::kProd);
-  return (kReductions >> port & 1) != 0 && (kDatatypes >> dtype & 1) != 0 && (kFuncs >> func & 1) != 0 &&
-         (!product || (kProdDatatypes >> dtype & 1) != 0);
-}
-
-kernels::PortTree KernelNode::tree(std::uint32_t root, const std::vector<std::uint32_t>& members) const {
-  const TreePlace place = tree_of(routes_, static_cast<int>(root), {members.begin(), members.end()})[rank_];
-  kernels::PortTree found;
-  if (place.parent >= 0) found.parent = static_cast<std::uint32_t>(place.parent);
-  found.children.assign(place.children.begin(), place.children.end());
-  return found;
-}
-
-bool KernelNode::neighbours_are_there(std::chrono::microseconds at_most) const {
-  if (now_ < latency_) return true;
-  const std::uint64_t needed = now_ - latency_ + 1;
-  const auto behind = [&](const std::optional<Port>& peer) {
-    return peer && shared_.state(static_cast<std::uint32_t>(peer->rank)).done.load(std::memory_order_acquire) < needed;
-  };
-  if (std::none_of(peers_.begin(), peers_.end(), behind)) return true;
-  shared_.wake(rank_);
-  // Who is half a latency behind does not wait for this node: it can get there.
-  const std::uint64_t comfortable = std::max(needed, now_ - latency_ / 2);
-  return std::all_of(peers_.begin(), peers_.end(), [&](const std::optional<Port>& peer) {
-    return !peer || shared_.await(static_cast<std::uint32_t>(peer->rank), needed, comfortable, at_most);
-  });
-}
-
-bool KernelNode::sleeps() const { return now_ - last_active_ > kQuiet; }
-
-bool KernelNode::cycle(std::chrono::microseconds at_most) {
-  if (!neighbours_are_there(at_most)) return false;
-  bool active = false;
-  for (const PushEnd& end : push) active = active || end.opening || end.active;
-  for (const PopEnd& end : pop) active = active || end.opening || end.active;
-  for (const kernels::UnitEnd& end : unit) active = active || end.opening;
-  for (int link = 0; link < kLinks && now_ >= latency_; ++link) {
-    if (!peers_[link]) continue;
-    const CableRecord& record =
-        shared_.record(static_cast<std::uint32_t>(peers_[link]->rank), peers_[link]->link, now_ - latency_);
-    active = active || record.valid != 0 || record.freed != 0;
-  }
-  if (active) last_active_ = now_;
-  if (sleeps()) {
-    for (int link = 0; link < kLinks; ++link) {
-      if (!peers_[link]) continue;
-      CableRecord& record = shared_.record(rank_, link, now_);
-      record.valid = record.channel = record.freed = 0;
-      record.up = 1;
-    }
-  } else {
-    evaluate();
-  }
-  ++now_;
-  shared_.publish(rank_, now_);
-  return true;
+  return kUnits.reduce(port, dtype, func);
 }
 
 void KernelNode::evaluate() {
   model_->link_valid_i = model_->link_up_i = model_->link_ready_i = 0;
   model_->link_freed_i = 0;
   for (int link = 0; link < kLinks; ++link) {
-    if (!peers_[link]) continue;
-    if (budget_[link] < kPacketBytes) budget_[link] += bytes_per_cycle_;
-    put(model_->link_ready_i, link, 1, budget_[link] >= kPacketBytes - 1e-9 ? 1 : 0);
-    if (now_ < latency_) continue;
-    const CableRecord& record =
-        shared_.record(static_cast<std::uint32_t>(peers_[link]->rank), peers_[link]->link, now_ - latency_);
-    put(model_->link_up_i, link, 1, record.up);
-    put(model_->link_freed_i, link * kChannels, kChannels, record.freed);
-    if (record.valid == 0) continue;
+    put(model_->link_ready_i, link, 1, wire_takes(link) ? 1 : 0);
+    const CableRecord* const record = arriving(link);
+    if (record == nullptr) continue;
+    put(model_->link_up_i, link, 1, record->up);
+    put(model_->link_freed_i, link * kChannels, kChannels, record->freed);
+    if (record->valid == 0) continue;
     put(model_->link_valid_i, link, 1, 1);
-    put(model_->link_channel_i, 2 * link, 2, record.channel);
-    for (int i = 0; i < kPacketWords; ++i) model_->link_data_i[kPacketWords * link + i] = record.words[i];
+    put(model_->link_channel_i, 2 * link, 2, record->channel);
+    for (int i = 0; i < kPacketWords; ++i) model_->link_data_i[kPacketWords * link + i] = record->words[i];
   }
   drive();
   model_->clk_i = 0;
   model_->eval();
   for (int link = 0; link < kLinks; ++link) {
-    if (!peers_[link]) continue;
-    CableRecord& record = shared_.record(rank_, link, now_);
-    record.freed = static_cast<std::uint8_t>(get(model_->link_freed_o, link * kChannels, kChannels));
-    record.up = static_cast<std::uint8_t>(get(model_->link_up_o, link, 1));
-    record.valid = static_cast<std::uint8_t>(get(model_->link_valid_o, link, 1) & get(model_->link_ready_i, link, 1));
-    if (record.freed != 0 || record.valid != 0) last_active_ = now_;
-    if (record.valid == 0) continue;
-    budget_[link] -= kPacketBytes;
-    record.channel = static_cast<std::uint8_t>(get(model_->link_channel_o, 2 * link, 2));
-    for (int i = 0; i < kPacketWords; ++i) record.words[i] = model_->link_data_o[kPacketWords * link + i];
-    shared_.state(rank_).packets.store(++packets_, std::memory_order_relaxed);
+    if (!has_cable(link)) continue;
+    leaving(link).freed = static_cast<std::uint8_t>(get(model_->link_freed_o, link * kChannels, kChannels));
+    leaving(link).up = static_cast<std::uint8_t>(get(model_->link_up_o, link, 1));
+    if (get(model_->link_valid_o, link, 1) == 0) continue;
+    stay_awake();  // a slow wire takes it some time
+    if (get(model_->link_ready_i, link, 1) == 0) continue;
+    std::uint32_t words[kPacketWords];
+    for (int i = 0; i < kPacketWords; ++i) words[i] = model_->link_data_o[kPacketWords * link + i];
+    send(link, static_cast<std::uint8_t>(get(model_->link_channel_o, 2 * link, 2)), words);
   }
   sample();
   model_->clk_i = 1;
@@ -337,70 +256,6 @@ void KernelNode::sample() {
       from.active = joint.pops;
     }
   }
-}
-
-void KernelNode::moved() { shared_.state(rank_).moves.fetch_add(1, std::memory_order_relaxed); }
-
-std::uint64_t KernelNode::moves() const {
-  std::uint64_t sum = 0;
-  for (std::uint32_t rank = 0; rank < ranks_; ++rank) sum += shared_.state(rank).moves.load(std::memory_order_relaxed);
-  return sum;
-}
-
-void KernelNode::come() {
-  RankState& state = shared_.state(rank_);
-  const std::uint64_t number = state.came.load(std::memory_order_relaxed) + 1;
-  state.came_at[number % 2].store(now_, std::memory_order_relaxed);
-  state.came.store(number, std::memory_order_release);
-}
-
-// No clock is further ahead of another than the latency for each cable between them.
-std::optional<std::uint64_t> KernelNode::meeting() const {
-  const std::uint64_t number = shared_.state(rank_).came.load(std::memory_order_relaxed);
-  std::uint64_t latest = 0;
-  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-    const RankState& state = shared_.state(rank);
-    if (state.came.load(std::memory_order_acquire) < number) return std::nullopt;
-    latest = std::max(latest, state.came_at[number % 2].load(std::memory_order_relaxed));
-  }
-  return latest + latency_ * ranks_ + 1;
-}
-
-void KernelNode::leave() { shared_.state(rank_).left.store(1, std::memory_order_release); }
-
-bool KernelNode::all_left() const {
-  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-    if (shared_.state(rank).left.load(std::memory_order_acquire) == 0) return false;
-  }
-  return true;
-}
-
-void KernelNode::report(std::uint64_t begin, std::uint64_t end) {
-  shared_.state(rank_).begin.store(begin + 1, std::memory_order_relaxed);
-  shared_.state(rank_).end.store(end, std::memory_order_relaxed);
-}
-
-void KernelNode::put_card(bool sends, std::uint32_t peer, std::uint32_t port, const kernels::ChannelCard& card) {
-  kernels::ChannelCard& place = sends ? shared_.card(true, rank_, peer, port, card.sequence)
-                                      : shared_.card(false, peer, rank_, port, card.sequence);
-  kernels::ChannelCard content = card;
-  content.sequence = 0;
-  std::atomic_ref<std::uint64_t>(place.sequence).store(0, std::memory_order_release);
-  std::memcpy(static_cast<void*>(&place), &content, sizeof content);
-  std::atomic_ref<std::uint64_t>(place.sequence).store(card.sequence, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // of two that put theirs down, one sees the other's
-}
-
-std::optional<kernels::ChannelCard> KernelNode::card_of(bool sends, std::uint32_t peer, std::uint32_t port,
-                                                        std::uint64_t sequence) const {
-  kernels::ChannelCard& place =
-      sends ? shared_.card(true, peer, rank_, port, sequence) : shared_.card(false, rank_, peer, port, sequence);
-  if (std::atomic_ref<std::uint64_t>(place.sequence).load(std::memory_order_acquire) != sequence) return std::nullopt;
-  kernels::ChannelCard found{};
-  std::memcpy(static_cast<void*>(&found), &place, sizeof found);
-  return std::atomic_ref<std::uint64_t>(place.sequence).load(std::memory_order_acquire) == sequence
-             ? std::optional(found)
-             : std::nullopt;
 }
 
 std::string KernelNode::strays() const {

@@ -23,7 +23,7 @@ BUILD_SECONDS = 1800.0  #: after which a build is given up, ours or another's
 _TOP = "unisono_smi_node"
 #: Beside the shape. A child of a reduction may be several cables away, and fills the way there and back with packets.
 _FIXED = {"VirtualChannels": 2, "MaxRanks": 32, "LinkDepth": 64, "EndpointDepth": 256, "ChildDepth": 128}
-_OWN = ("kernel_node.cpp", "shared_cables.cpp", "routes.cpp", "trees.cpp")
+_OWN = ("kernel_node.cpp", "cabled_node.cpp", "shared_cables.cpp", "routes.cpp", "trees.cpp")
 _PACKAGES = (
     "rtl/generated/unisono_spec_pkg.sv",
     "rtl/plugin/unisono_plugin_pkg.sv",

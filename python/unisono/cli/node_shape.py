@@ -48,6 +48,10 @@ class NodeShape:
             raise ShapeError(f"port {shape.ports - 1}; simulated nodes have up to {MOST_PORTS} ports, from 0 on")
         return shape
 
+    def without_units(self) -> NodeShape:
+        """The same with collectives over channels."""
+        return replace(self, broadcasts=0, reductions=0, datatypes=0, funcs=0)
+
     def parameters(self) -> dict[str, str]:
         """Those of the module, as Verilator takes them."""
         given = {

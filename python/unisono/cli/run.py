@@ -107,13 +107,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--native",
         type=_rank_list,
         metavar="RANK,...",
-        help="ranks whose engine is the native one, in C++, instead of a simulated one; all are on one network",
+        help="ranks whose engine is the native one, in C++, instead of a simulated one; all are on one network. "
+        "With --cables: ranks whose node is in software; all are on the same cables",
     )
     cluster.add_argument(
         "--native-delay",
         type=_cycles,
         metavar="CYCLES",
-        help="time that passes before a message of such a rank leaves (default 0: the native engine takes no time)",
+        help="time that passes before a message of such a rank leaves (default 0: the native engine, and a node in "
+        "software, take no time)",
     )
     cluster.add_argument(
         "--carrier",
@@ -282,6 +284,8 @@ def _cables(options: argparse.Namespace, platform: str, others: list[str]) -> Ca
         options.node_packet,
         options.collectives,
         options.protocol,
+        options.native or (),
+        options.native_delay,
     )
 
 
@@ -312,7 +316,8 @@ def execute(options: argparse.Namespace) -> int:
     if platform != "rtl" and hints.given():
         return _refuse(f"{' and '.join(hints.given())} goes with --platform rtl; the platform is {platform}", 2)
     try:
-        cabled = _cables(options, platform, [*hints.given(), *(["--kernels"] if options.kernels else [])])
+        of_engines = [name for name in hints.given() if name not in ("--native", "--native-delay")]
+        cabled = _cables(options, platform, [*of_engines, *(["--kernels"] if options.kernels else [])])
     except CablesError as failure:
         return _refuse(str(failure), 2)
     # What hosts call beside channels is the native engine's.

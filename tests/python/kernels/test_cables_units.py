@@ -256,8 +256,8 @@ def test_without_tools_a_ready_made_node_serves_or_the_command_says_why(
     monkeypatch.delenv("UNISONO_SMI_NODE", raising=False)
     monkeypatch.setattr(node_model, "lacking", lambda: "verilator")
     monkeypatch.setattr(node_model, "ready_made", lambda ports: f"node of {ports}")
-    assert cables._node(NodeShape(3, broadcasts=1), made=True) == "node of 4"
-    assert cables._node(NodeShape(9), made=True) == "node of 16"
+    assert cables._node(NodeShape(3, broadcasts=1), made=True) == ("node of 4", NodeShape(4))
+    assert cables._node(NodeShape(9), made=True) == ("node of 16", NodeShape(16))
     for shape in (NodeShape(17), NodeShape(4, reads=4), NodeShape(4, packet=64)):
         with pytest.raises(node_model.NodeError, match="must be built, and here is no verilator"):
             cables._node(shape, made=True)
