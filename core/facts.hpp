@@ -54,7 +54,8 @@ constexpr std::uint32_t functions_of(Datatype dtype) {
 
 }  // namespace facts_detail
 
-/// Whether the order in which a built-in operator folds more than two operands changes no bit of the result.
+/// Whether the order in which a built-in operator folds more than two operands, and the brackets, change no bit of the
+/// result. False for operators of the user, which are not known to associate.
 constexpr bool folds_in_any_order(Func func, Datatype dtype) {
   switch (dtype) {
     case Datatype::kFp16:

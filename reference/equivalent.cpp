@@ -77,8 +77,8 @@ bool is_copy(const Job& job, std::uint32_t rank, std::uint32_t before, std::size
   return false;
 }
 
-// Whether the one word of params that differs is a place in scratch only, and what stands there is alone there in both
-// programs: the rank then keeps the same elsewhere.
+// Whether the one word of params that differs is a place in scratch only, and what stands there is alone, and has room,
+// in both programs: the rank then keeps the same elsewhere.
 bool moves_a_place_in_scratch(const Job& original, const Job& mutant, std::uint32_t rank) {
   const auto& words = original.params[rank];
   const auto differs = std::mismatch(words.begin(), words.end(), mutant.params[rank].begin()).first;
@@ -93,6 +93,7 @@ bool moves_a_place_in_scratch(const Job& original, const Job& mutant, std::uint3
         const bool names = slot->indirect && slot->offset == word;
         if (names && slot->region != Region::kScratch) return false;
         const Bytes bytes = bytes_at(job, rank, move, *slot);
+        if (names && bytes.end > job.bytes(rank, Region::kScratch)) return false;
         if (bytes.begin != bytes.end) (names ? there : others).push_back(bytes);
       }
     }

@@ -8,9 +8,9 @@
 
 #include "core/arithmetic.hpp"
 #include "core/error.hpp"
+#include "core/facts.hpp"
 #include "engine/kernels.hpp"
 #include "switch/buffering.hpp"
-#include "switch/order.hpp"
 #include "switch/slots.hpp"
 
 namespace unisono::slots {
@@ -201,7 +201,7 @@ bool BasicPool<kRules>::sound(const FrameView& frame, Verdict verdict) {
     const auto func = static_cast<std::uint64_t>(head.func);
     const auto dtype = static_cast<std::uint64_t>(head.dtype);
     const bool has = !is_user(head.func) && cclo::combine_kernel(head.func, head.dtype) != nullptr;
-    if (!has || (!shape_.keeps_order && !order_is_free(head.func, head.dtype))) {
+    if (!has || (!shape_.keeps_order && !folds_in_any_order(head.func, head.dtype))) {
       refuse({has ? SlotField::kOrder : SlotField::kOperator, head.call, rank, rank, func, dtype}, true);
       return false;
     }
@@ -235,7 +235,7 @@ void BasicPool<kRules>::keep(std::size_t version, const FrameView& frame) {
   const SlotFrame& head = frame.head;
   if (frame.payload.empty()) return;
   Version& held = versions_[version];
-  const bool ordered = combines(head.opcode) && !order_is_free(head.func, head.dtype);
+  const bool ordered = combines(head.opcode) && !folds_in_any_order(head.func, head.dtype);
   // No more than members * payload is ever stored of a turn (buffering.hpp).
   if (frame.payload.size() > shape_.payload_bytes || (ordered && head.member >= places_)) {
     throw Error(ErrorCode::kInternal, "a contribution lies beyond its place in a slot");
@@ -252,7 +252,7 @@ void BasicPool<kRules>::keep(std::size_t version, const FrameView& frame) {
 template <Rules kRules>
 void BasicPool<kRules>::gathered(std::size_t version) {
   const SlotFrame& said = versions_[version].said;
-  if (versions_[version].data && combines(said.opcode) && !order_is_free(said.func, said.dtype)) {
+  if (versions_[version].data && combines(said.opcode) && !folds_in_any_order(said.func, said.dtype)) {
     for (std::uint32_t child = 0; child < members(); ++child) operands_[child] = place(version, child);
     std::byte* const result = place(version, 0);
     cclo::reduce_kernel(said.func, said.dtype)(operands_.data(), members(), &result, 1, said.count, false);

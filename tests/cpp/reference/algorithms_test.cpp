@@ -192,7 +192,7 @@ TEST_P(EveryAlgorithm, GivesTheDefinedNumbers) {
               ASSERT_EQ(got[rank].size(), want.dst[rank].size());
               for (std::size_t i = 0; i * element < got[rank].size(); ++i) {
                 if (!want.defined[rank][i]) continue;
-                ASSERT_TRUE(equal(dtype, &got[rank][i * element], &want.dst[rank][i * element]))
+                ASSERT_TRUE(equal(job.dtype, &got[rank][i * element], &want.dst[rank][i * element]))
                     << describe(job) << ": element " << i << " of rank " << rank;
               }
             }
