@@ -158,7 +158,7 @@ class TreePlace {
 
 /// For algorithms of trees; a function that does not commute needs members in the order of ranks.
 inline bool admits_tree(const Call& call) {
-  if (call.tree == nullptr) return false;
+  if (call.tree == nullptr || pointer_to(call.tree)->members != call.size) return false;
   return !needs_order(call.func) || pointer_to(call.tree)->in_rank_order;
 }
 

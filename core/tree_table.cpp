@@ -100,7 +100,7 @@ const CallTree* find_tree(std::uint32_t members, const std::vector<std::vector<A
   if (below.empty() || members == 0) refuse(formatted("{} members and {} switches", members, below.size()));
   std::vector<std::uint32_t> key{members, stand_in};
   for (const std::vector<Attachment>& edges : below) {
-    key.push_back(kNoNode);
+    key.push_back(static_cast<std::uint32_t>(edges.size()));
     for (const Attachment& edge : edges) key.insert(key.end(), {edge.node, edge.port});
   }
   const std::lock_guard lock(mutex);

@@ -16,7 +16,7 @@ struct Attachment {
   std::uint32_t port = 0;  ///< of the switch; processes of one host share theirs
 };
 
-/// Most switches between a member and the top, both ends of that way counted as one.
+/// Most switches on the way from a member to the top, the top among them.
 inline constexpr std::uint32_t kMostTreeLevels = 12;
 
 /// The tree in which `below[s]` hangs below switch s, in the order in which it folds. Thread-safe. The tree lives as

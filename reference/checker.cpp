@@ -372,7 +372,7 @@ CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& opti
     for (std::uint32_t p = 1; p <= 17; ++p) report.ranks.push_back(p);
     report.ranks.insert(report.ranks.end(), {24, 32, 33, 64});
   }
-  if (options.tree != nullptr) report.ranks = {options.tree->members};
+  if (options.tree != nullptr && algorithm.switched) report.ranks = {options.tree->members};
   for (const std::uint32_t size : report.ranks) {
     std::unordered_set<std::uint64_t> seen;
     for (const CheckedCall& checked : calls_to_check(algorithm, size, options)) {

@@ -66,12 +66,21 @@ Shape drawn_shape(std::uint32_t switches, std::uint32_t members, Dice& dice) {
   }
   for (; left != 0; --left) ++leaves[dice.below(switches)];
   const auto write = [&](const auto& self, std::uint32_t s) -> Shape {
+    std::vector<Shape> children(leaves[s], ".");
+    for (const std::uint32_t child : below[s]) children.push_back(self(self, child));
+    for (std::size_t i = children.size(); i > 1; --i) std::swap(children[i - 1], children[dice.below(i)]);
     Shape text;
-    for (const std::uint32_t child : below[s]) text += self(self, child);
-    for (std::uint32_t i = 0; i < leaves[s]; ++i) text.insert(dice.below(2) == 0 ? 0 : text.size(), ".");
+    for (const Shape& child : children) text += child;
     return text.empty() ? text : "(" + text + ")";
   };
   return write(write, 0);
+}
+
+/// The same shape with the children of each switch from right to left.
+Shape mirrored(const Shape& shape) {
+  Shape other(shape.rbegin(), shape.rend());
+  for (char& sign : other) sign = sign == '(' ? ')' : sign == ')' ? '(' : sign;
+  return other;
 }
 
 /// The tree of a shape, members in the given order from left to right.
@@ -118,7 +127,7 @@ std::vector<const CallTree*> trees_to_check(std::uint32_t members, std::uint32_t
   if (members <= kMembersOfAllTrees) {
     for (const Shape& shape : shapes(switches, members)) {
       trees.push_back(tree_of(shape, order, nullptr));
-      if (members > 1) trees.push_back(tree_of(shape, shuffled(), &dice));
+      if (members > 1) trees.push_back(tree_of(mirrored(shape), shuffled(), &dice));
     }
     return trees;
   }

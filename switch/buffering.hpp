@@ -25,9 +25,10 @@ struct LinkShape {
   std::uint32_t phit_bytes = 0;  ///< Ph
 };
 
-/// Eq. 3.1, bytes per child, rounded up to whole phits.
+/// Eq. 3.1, bytes per child, rounded up to whole phits. Without a clock a link holds nothing.
 constexpr std::uint64_t least_buffer_bytes(const LinkShape& link) {
-  const double phits = link.margin + (link.depth + link.slack) * (link.latency_ns / link.clock_ns);
+  const double on_link = link.clock_ns > 0 ? link.latency_ns / link.clock_ns : 0;
+  const double phits = link.margin + (link.depth + link.slack) * on_link;
   const auto whole = static_cast<std::uint64_t>(phits);
   return (whole + (static_cast<double>(whole) < phits ? 1 : 0)) * link.phit_bytes;
 }
@@ -37,10 +38,10 @@ constexpr std::uint64_t buffer_bytes(std::uint32_t slots, std::uint32_t payload_
   return std::uint64_t{slots} * payload_bytes;
 }
 
-/// The least number of slots, a power of two, that satisfies eq. 3.1 with frames of such a payload.
+/// The least number of slots, a power of two, that satisfies eq. 3.1 with frames of such a payload; 2^31 if none does.
 constexpr std::uint32_t least_slots(const LinkShape& link, std::uint32_t payload_bytes) {
   std::uint32_t slots = 1;
-  while (buffer_bytes(slots, payload_bytes) < least_buffer_bytes(link)) slots *= 2;
+  while (slots < 1U << 31U && buffer_bytes(slots, payload_bytes) < least_buffer_bytes(link)) slots *= 2;
   return slots;
 }
 

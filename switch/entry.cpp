@@ -27,12 +27,6 @@ Span span_of(const CallTree& tree, std::uint32_t node) {
   return all;
 }
 
-/// Who has the data of a call of one block, or gets them.
-bool has_blocks(Collective opcode) {
-  return opcode == Collective::kScatter || opcode == Collective::kGather || opcode == Collective::kAllgather ||
-         opcode == Collective::kReduceScatter;
-}
-
 Action down_to(const Entry& entry, std::uint32_t position) {
   Action action{.kind = Action::Kind::kPass};
   action.only = port_of(entry, position);
@@ -77,6 +71,10 @@ std::uint32_t port_of(const Entry& entry, std::uint32_t position) {
 
 Entry make_entry(const CallTree& tree, std::uint32_t number, std::uint32_t communicator, std::uint16_t epoch,
                  std::uint16_t up) {
+  if (number >= tree.switches) {
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("there is no switch {}; the tree has {}", number, tree.switches));
+  }
   const std::uint32_t node = tree.members + number;
   Entry entry;
   const Span all = span_of(tree, node);
@@ -108,6 +106,12 @@ Entry make_entry(const CallTree& tree, std::uint32_t number, std::uint32_t commu
     entry.ports.push_back({below.first, below.count | (is_switch ? 1U << 31U : 0U)});
   }
   entry.head.ports = static_cast<std::uint16_t>(entry.ports.size());
+  const bool leads_up = all.count != tree.members;
+  if (last >= kNoPort || (leads_up && (up >= kNoPort || (up >= entry.head.first_port && up <= last)))) {
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("switch {}: ports {} to {} lead down and {} up; allowed are different ones below {}", number,
+                          last + 1 - entry.ports.size(), last, up, kNoPort));
+  }
   return entry;
 }
 
@@ -131,10 +135,10 @@ Action action_of(const Entry& entry, const Arriving& arriving) {
       return {.kind = Action::Kind::kFold, .up = !is_top, .below = is_top};
     case Collective::kReduce:
     case Collective::kReduceScatter: {
-      const std::uint32_t target = has_blocks(arriving.opcode) ? arriving.block : arriving.root;
+      const std::uint32_t target = arriving.opcode == Collective::kReduceScatter ? arriving.block : arriving.root;
       if (arriving.from_above) return down_to(entry, target);
-      Action action = is_top ? down_to(entry, target) : Action{.up = true};
-      action.kind = Action::Kind::kFold;
+      Action action = is_top ? down_to(entry, target) : Action{.kind = Action::Kind::kPass, .up = true};
+      if (action.kind == Action::Kind::kPass) action.kind = Action::Kind::kFold;
       return action;
     }
     default:

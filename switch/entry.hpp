@@ -50,7 +50,8 @@ struct Entry {
 };
 
 /// The entry of switch `number` of a tree. Children behind one port must follow one another in the tree, ports count up
-/// from the first child's; `up` is the port that leads up. Throws Error(kInvalidArgument) if ports are no such.
+/// from the first child's; `up` is the port that leads up, another one than these. Throws Error(kInvalidArgument) if
+/// there is no such switch, or ports are no such.
 Entry make_entry(const CallTree& tree, std::uint32_t number, std::uint32_t communicator, std::uint16_t epoch,
                  std::uint16_t up);
 

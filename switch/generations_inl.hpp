@@ -155,7 +155,7 @@ void BasicPool<kRules>::from_parent(const FrameView& frame) {
   if (head.kind == SlotKind::kMissing && head.root == shape_.children.front().first) send_up(version);
   if (head.kind != SlotKind::kResult) return;
   Version& held = versions_[version];
-  if (!same_turn(held.said, head)) {
+  if (!same_turn(held.said, head) || frame.payload.size() > shape_.payload_bytes) {
     ++counters_.faults;
     return;
   }

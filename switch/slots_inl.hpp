@@ -206,9 +206,14 @@ bool BasicPool<kRules>::sound(const FrameView& frame, Verdict verdict) {
       return false;
     }
   }
-  const std::uint64_t bytes = carries(head, head.member) ? std::uint64_t{head.count} * bytes_of(head.dtype) : 0;
-  if (frame.payload.size() != bytes || bytes > shape_.payload_bytes) {
-    refuse({SlotField::kPayload, head.call, rank, rank, frame.payload.size(), bytes}, true);
+  // What a turn has must fit, whoever carries it: of a turn that no child carries, it comes from above.
+  const std::uint64_t all = std::uint64_t{head.count} * bytes_of(head.dtype);
+  const std::uint64_t bytes = carries(head, head.member) ? all : 0;
+  const bool fits = all <= shape_.payload_bytes;
+  if (!fits || frame.payload.size() != bytes) {
+    refuse({SlotField::kPayload, head.call, rank, rank, fits ? frame.payload.size() : all,
+            fits ? bytes : shape_.payload_bytes},
+           true);
     return false;
   }
   return true;

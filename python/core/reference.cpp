@@ -115,6 +115,10 @@ std::vector<reference::VectorCounts> vectors_of(const std::vector<std::vector<Co
 const Algorithm& admitting(int collective, const std::string& name, Call& call) {
   const Algorithm& algorithm = algorithm_of(collective, name, &call.radix);
   call.direct = algorithm.direct;
+  if (call.tree != nullptr && !algorithm.switched) {
+    raise(ErrorCode::kInvalidArgument, name + " of " + name_of(algorithm.collective) +
+                                           " has no switches; a tree goes with the algorithms named \"switch\"");
+  }
   if (algorithm.admits != nullptr && !algorithm.admits(call)) {
     raise(ErrorCode::kUnsupported, name + " does not admit this call of " + std::to_string(call.size) +
                                        " ranks, count " + std::to_string(call.count) +
@@ -309,6 +313,14 @@ void bind_reference(nb::module_& module) {
       "The final dst of every rank, by the reference interpreter.");
 
   module.def(
+      "tree_nodes",
+      [](const std::string& tree) {
+        const CallTree* const found = without_gil([&] { return parse_tree(tree, false); });
+        return std::tuple(found->members, found->switches);
+      },
+      "tree"_a, "Members and switches of a tree that is written in brackets.");
+
+  module.def(
       "check_algorithm",
       [](int collective, const std::string& algorithm, const std::vector<std::uint32_t>& ranks, std::uint32_t schedules,
          std::uint64_t seed, std::uint32_t mixes, const std::vector<std::uint32_t>& switches, const std::string& tree) {
@@ -321,7 +333,7 @@ void bind_reference(nb::module_& module) {
         options.seed = seed;
         options.mixes = mixes;
         options.switches = switches;
-        if (!tree.empty()) options.tree = without_gil([&] { return parse_tree(tree, false); });
+        if (!tree.empty() && chosen.switched) options.tree = without_gil([&] { return parse_tree(tree, false); });
         driver::LoweredChecker lowered;
         options.also = [&](const reference::Job& job) { return lowered.check(job); };
         nb::dict entry = report_of(without_gil([&] { return reference::check_algorithm(chosen, options); }));

@@ -300,6 +300,7 @@ def interpret(
     policy: str,
     seed: int,
 ) -> list[bytes]: ...
+def tree_nodes(tree: str) -> tuple[int, int]: ...
 def check_algorithm(
     collective: int,
     algorithm: str,

@@ -23,6 +23,7 @@ from ..program import Program
 from .names import select
 from .show import write
 
+MOST_SWITCHES = 6  # of trees that are made; --tree may have more
 WIDEST = 32  # characters of the longest name of an algorithm
 
 
@@ -45,8 +46,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--ranks", type=_range, default=[], metavar="A:B", help="numbers of ranks (default up to 64)")
     parser.add_argument(
-        "--switches", type=_range, default=[], metavar="A:B",
-        help="numbers of switches in the trees of */switch (default 1:2)",
+        "--switches", type=_switches, default=[], metavar="A:B",
+        help="numbers of switches in the trees of */switch, up to 6 (default 1:2)",
     )  # fmt: skip
     parser.add_argument("--tree", metavar="TREE", help='of */switch, this one alone, such as "((0 1) (2 3))"')
     parser.add_argument("--schedules", type=_natural, default=24, metavar="N", help="random schedules a call")
@@ -74,6 +75,15 @@ def _range(text: str) -> list[int]:
     raise argparse.ArgumentTypeError(f"{text!r} is no range of ranks such as 2:9, between 1 and 256")
 
 
+def _switches(text: str) -> list[int]:
+    first, _, last = text.partition(":")
+    with contextlib.suppress(ValueError):
+        low, high = int(first), int(last or first)
+        if 1 <= low <= high <= MOST_SWITCHES:
+            return list(range(low, high + 1))
+    raise argparse.ArgumentTypeError(f"{text!r} is no range of switches such as 1:3, between 1 and {MOST_SWITCHES}")
+
+
 def _natural(text: str) -> int:
     with contextlib.suppress(ValueError):
         if int(text) >= 0:
@@ -81,11 +91,28 @@ def _natural(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is no number of 0 and more")
 
 
+def _check_trees(options: argparse.Namespace) -> None:
+    """Trees go with algorithms of switches, and say how many ranks and switches they have."""
+    for option in ("switches", "tree"):
+        if getattr(options, option) in (None, []):
+            continue
+        entries = [] if os.path.isfile(options.name or "") else select(options.name)
+        named = [entry.name == "switch" for entry in entries]
+        if not named or not (all(named) if option == "tree" else any(named)):
+            raise InvalidArgumentError(f"--{option} goes with algorithms of switches, such as allreduce/switch")
+    if options.tree is not None:
+        for option in ("ranks", "switches"):
+            if getattr(options, option):
+                raise InvalidArgumentError(f"--tree and --{option} were given; a tree says how many {option} it has")
+        _core.tree_nodes(options.tree)
+
+
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
     console = Console(highlight=False)
     begin = time.monotonic()
     reports: dict[str, dict[str, Any]] = {}
+    _check_trees(options)
     if options.name is not None and os.path.isfile(options.name):
         data = bytes(Program.load(options.name))
         meaning = None if options.meaning is None else Meaning.parse(options.meaning).encoded()
@@ -94,11 +121,6 @@ def execute(options: argparse.Namespace) -> int:
             _file(console, options.name, reports[options.name])
     else:
         entries = select(options.name)
-        for option in ("switches", "tree"):
-            if getattr(options, option) and not any(entry.name == "switch" for entry in entries):
-                raise InvalidArgumentError(f"--{option} goes with algorithms of switches, such as allreduce/switch")
-        if options.tree is not None and options.switches:
-            raise InvalidArgumentError("--tree and --switches were given; a tree says how many switches it has")
         if options.meaning is not None:
             raise InvalidArgumentError(
                 f"--as {options.meaning} was given with {options.name or 'all algorithms'}; it goes with a program "

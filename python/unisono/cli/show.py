@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from pathlib import Path
 
 from rich.console import Console
 
 from .. import _core
 from .._spec import Collective, Datatype, Func
+from ..algorithms import Algorithm
 from ..errors import InvalidArgumentError
 from ..program import Program
 from .names import select
@@ -22,7 +22,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Adds the command to the command line."""
     parser = commands.add_parser("show", help="show the moves of a program")
     parser.add_argument("name", metavar="COLLECTIVE/ALGORITHM|FILE", help="allreduce/ring, or a program file")
-    parser.add_argument("--ranks", type=int, default=4, metavar="P", help="number of ranks (4)")
+    parser.add_argument("--ranks", type=int, metavar="P", help="number of ranks (4)")
     parser.add_argument("--rank", type=int, metavar="R", help="only this rank's program")
     parser.add_argument("--count", type=int, default=16, metavar="N", help="elements (16)")
     parser.add_argument("--datatype", choices=DATATYPES, default="fp32", help="of the elements (fp32)")
@@ -40,31 +40,26 @@ def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
     console = Console(highlight=False, soft_wrap=True)
     if os.path.isfile(options.name):
+        if options.tree is not None or options.stand_in:
+            raise InvalidArgumentError(f"{options.name} is a program file; --tree and --stand-in go with an algorithm")
         return _show_file(console, options)
     entries = select(options.name)
     if len(entries) != 1:
         names = ", ".join(str(entry) for entry in entries)
         raise InvalidArgumentError(f"show takes one algorithm; {options.name} has {names}")
+    entry = entries[0]
+    switches = _apply_tree(options, entry)
     for what in ("ranks", "count", "root", "group_size"):
         least = 1 if what == "ranks" else 0
         if getattr(options, what) < least:
             raise InvalidArgumentError(
                 f"{what.replace('_', ' ')} {getattr(options, what)} was given; allowed are {least} and more"
             )
-    entry = entries[0]
     collective = int(Collective[entry.collective.upper()])
     datatype = int(Datatype[options.datatype.upper()])
-    if options.stand_in and options.tree is None:
-        raise InvalidArgumentError("--stand-in goes with --tree")
-    if entry.name == "switch" and options.tree is None:
-        raise InvalidArgumentError(f'{entry} needs a tree of members and switches, such as --tree "((0 1) (2 3))"')
-    tree = options.tree or ""
-    if tree:
-        options.ranks = len(re.findall(r"\d+", tree))
-    switches = 0 if options.stand_in else tree.count("(")
     call = (
         options.root, int(Func.SUM), datatype, options.count, options.in_place, options.group_size,
-        tree, options.stand_in,
+        options.tree or "", options.stand_in,
     )  # fmt: skip
     job = (collective, entry.name, options.ranks, *call)
     subject = f"{entry} for {options.ranks} {'rank' if options.ranks == 1 else 'ranks'}"
@@ -87,6 +82,23 @@ def execute(options: argparse.Namespace) -> int:
         else:
             _print(console, str(entry), rank - options.ranks, switches, listing, "switch")
     return 0
+
+
+def _apply_tree(options: argparse.Namespace, entry: Algorithm) -> int:
+    """Takes the number of ranks from the tree, or 4 if there is none; how many switches have programs."""
+    if options.tree is None:
+        if options.stand_in:
+            raise InvalidArgumentError("--stand-in goes with --tree")
+        if entry.name == "switch":
+            raise InvalidArgumentError(f'{entry} needs a tree of members and switches, such as --tree "((0 1) (2 3))"')
+        options.ranks = 4 if options.ranks is None else options.ranks
+        return 0
+    if entry.name != "switch":
+        raise InvalidArgumentError(f"--tree was given with {entry}; it goes with {entry.collective}/switch")
+    if options.ranks is not None:
+        raise InvalidArgumentError("--tree and --ranks were given; a tree says how many ranks it has")
+    options.ranks, switches = _core.tree_nodes(options.tree)
+    return 0 if options.stand_in else switches
 
 
 def write(path: Path, data: bytes) -> None:

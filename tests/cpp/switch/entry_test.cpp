@@ -85,7 +85,9 @@ void compare(const Algorithm& algorithm, const CallTree& tree, std::uint32_t roo
     call.rank = node;
     const Program program = record(algorithm, call);
     const Entry entry = make_entry(tree, s, 7, 1, 30);
-    ASSERT_LE(entry.bytes(), 32 + 8 * entry.ports.size());
+    std::set<std::uint32_t> used;
+    for (std::uint32_t i = tree.first[s]; i < tree.first[s + 1]; ++i) used.insert(tree.port[tree.children[i]]);
+    ASSERT_EQ(entry.bytes(), 32 + 8 * used.size());
     std::size_t next = 0;
     for (std::uint32_t block = 0; block < (blocks ? tree.members : 1); ++block) {
       for (const bool from_above : {false, true}) {
@@ -157,7 +159,7 @@ TEST(Entry, TakesAsMuchMemoryAsPortsAreUsed) {
   for (const std::uint32_t s : {0U, 1U, 64U}) {
     const Entry entry = make_entry(*tree, s, 1, 1, 64);
     EXPECT_EQ(entry.ports.size(), 64U);
-    EXPECT_EQ(entry.bytes(), 32U + 8U * 64U);
+    EXPECT_EQ(entry.bytes(), 544U);
   }
   const Entry leaf = make_entry(*tree, 3, 1, 1, 64);
   EXPECT_EQ(leaf.head.first, 2048U);
@@ -175,6 +177,13 @@ TEST(Entry, PortsThatAreMixedUpAreRefused) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("behind port 1 comes port 0"), std::string::npos) << error.what();
   }
+  const CallTree* const two = find_tree(4, {{{0, 3}, {1, 4}, {5, 5}}, {{2, 0}, {3, 1}}}, false);
+  EXPECT_EQ(make_entry(*two, 0, 1, 1, 4).head.up, kNoPort) << "nothing is above the top";
+  EXPECT_EQ(make_entry(*two, 1, 1, 1, 2).head.up, 2U);
+  EXPECT_THROW(make_entry(*two, 1, 1, 1, 1), Error) << "the port leads down";
+  EXPECT_THROW(make_entry(*two, 1, 1, 1, 0xffff), Error);
+  EXPECT_THROW(make_entry(*two, 2, 1, 1, 9), Error) << "there is no such switch";
+  EXPECT_THROW(make_entry(*find_tree(1, {{{0, 70000}}}, false), 0, 1, 1, 9), Error);
 }
 
 }  // namespace

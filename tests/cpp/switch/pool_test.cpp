@@ -266,6 +266,47 @@ TEST_F(PoolTest, AllBeginWhereTheLastOfThemHasNoResult) {
   EXPECT_EQ(sent.back().head.turn, 9U);
 }
 
+TEST_F(PoolTest, WhatNoChildCarriesMustFitTooForItComesFromAbove) {
+  PoolShape leaf = shape(2);
+  leaf.uplink = 0;
+  Pool pool(leaf, *this);
+  Sent one = share(0, 0, Func::kNone, Datatype::kFp32, std::vector<float>{});
+  one.head.opcode = Collective::kBcast;
+  one.head.root = 5;  // hangs elsewhere
+  // The switch above has begun, and so has this one.
+  SlotFrame begin{};
+  begin.kind = SlotKind::kRenew;
+  begin.generation = 4;
+  pool.from_parent({begin, {}});
+  for (std::uint32_t child = 0; child < 2; ++child) {
+    SlotFrame resume{};
+    resume.kind = SlotKind::kResume;
+    resume.generation = pool.generation();
+    resume.member = child;
+    pool.from_child({resume, {}});
+  }
+  begin.kind = SlotKind::kBegin;
+  begin.total = pool.generation();
+  pool.from_parent({begin, {}});
+  ASSERT_EQ(pool.state(), Pool::State::kRunning);
+  one.head.generation = pool.generation();
+  one.head.count = 16;
+  one.head.total = 16;
+  give(pool, one);
+  ASSERT_EQ(pool.state(), Pool::State::kRunning) << "64 bytes fit";
+  one.head.member = 1;
+  give(pool, one);
+  one.head.turn = 1;
+  one.head.slot = 1;
+  one.head.count = 17;
+  one.head.total = 17;
+  give(pool, one);
+  ASSERT_EQ(pool.state(), Pool::State::kRefused);
+  EXPECT_EQ(pool.refusal().field, SlotField::kPayload);
+  EXPECT_EQ(pool.refusal().first_value, 68U);
+  EXPECT_EQ(pool.refusal().second_value, 64U);
+}
+
 TEST_F(PoolTest, ShapesThatCannotBeAreRefused) {
   const auto refused = [this](auto change) {
     PoolShape bad = shape(2);
@@ -282,6 +323,8 @@ TEST_F(PoolTest, ShapesThatCannotBeAreRefused) {
   EXPECT_EQ(least_buffer_bytes(link), (2U + 440) * 64);
   EXPECT_EQ(least_slots(link, 1408), 32U);
   refused([&](PoolShape& bad) { bad.least_buffer = least_buffer_bytes(link); });
+  EXPECT_EQ(least_buffer_bytes(LinkShape{}), 0U);
+  EXPECT_EQ(least_slots({.margin = ~0U, .phit_bytes = ~0U}, 16), 1U << 31U) << "no number is enough, and it ends";
   PoolShape good = shape(2);
   good.slots = least_slots(link, 64);
   good.least_buffer = least_buffer_bytes(link);

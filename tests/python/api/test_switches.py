@@ -35,6 +35,12 @@ def test_members_and_switches_are_shown(capsys: pytest.CaptureFixture[str]) -> N
             ["show", "allreduce/switch", "--tree", "(0 1)", "--file", "none"],
             "with --stand-in members play the switches",
         ),
+        (["show", "allreduce/ring", "--tree", "(0 1)"], "it goes with allreduce/switch"),
+        (["show", "allreduce/switch", "--tree", "(0 1)", "--ranks", "2"], "a tree says how many ranks it has"),
+        (["show", "allreduce/switch", "--tree", ""], "no switch at character 1"),
+        (["check", "allreduce/switch", "--tree", ""], "no switch at character 1"),
+        (["check", "allreduce", "--tree", "(0 1)"], "--tree goes with algorithms of switches"),
+        (["check", "allreduce/switch", "--tree", "(0 1)", "--ranks", "5"], "a tree says how many ranks it has"),
     ],
 )
 def test_what_is_wrong_is_said(capsys: pytest.CaptureFixture[str], words: list[str], what: str) -> None:
@@ -50,7 +56,9 @@ def test_a_check_says_what_it_proves_of_switches(capsys: pytest.CaptureFixture[s
     assert "arrivals in any order, proven by normal form" in output
 
 
-@pytest.mark.parametrize("collective", ["allreduce", "reduce", "bcast", "allgather", "gather", "scatter"])
+@pytest.mark.parametrize(
+    "collective", ["allreduce", "reduce", "reduce_scatter", "bcast", "allgather", "gather", "scatter"]
+)
 def test_members_stand_in_for_switches_on_the_engine(tmp_path: Path, collective: str) -> None:
     """As a program of the user's, on ranks whose data differ."""
     path = tmp_path / "tree.uprg"
@@ -63,7 +71,8 @@ def test_members_stand_in_for_switches_on_the_engine(tmp_path: Path, collective:
 
     def run(comm: unisono.Communicator) -> np.ndarray:
         rank = comm.rank
-        src = rows[rank, : 30 if collective == "scatter" and rank == 2 else 6].copy()
+        long = collective == "reduce_scatter" or (collective == "scatter" and rank == 2)
+        src = rows[rank, : 30 if long else 6].copy()
         dst = np.full(30 if whole and collective != "scatter" else 6, -1, np.float32)
         if collective == "bcast":
             src, dst = np.zeros(0, np.float32), rows[rank, :6].copy()
@@ -73,7 +82,8 @@ def test_members_stand_in_for_switches_on_the_engine(tmp_path: Path, collective:
     results = unisono.ThreadJob(5).run(run)
     first = rows[:, :6]
     # As switches fold: ((3 1) 0 (2 4)), left before right, each sum rounded.
-    total = ((first[3] + first[1]) + first[0]) + (first[2] + first[4])
+    sums = ((rows[3] + rows[1]) + rows[0]) + (rows[2] + rows[4])
+    total = sums[:6]
     for rank, result in enumerate(results):
         if collective == "allreduce" or (collective == "reduce" and rank == 2):
             np.testing.assert_array_equal(result, total)
@@ -83,3 +93,7 @@ def test_members_stand_in_for_switches_on_the_engine(tmp_path: Path, collective:
             np.testing.assert_array_equal(result.reshape(5, 6), first)
         elif collective == "scatter":
             np.testing.assert_array_equal(result, rows[2].reshape(5, 6)[rank])
+        elif collective == "reduce_scatter":
+            np.testing.assert_array_equal(result, sums.reshape(5, 6)[rank])
+        else:
+            assert (result == -1).all(), f"rank {rank} has a result that the root alone should have"
