@@ -103,9 +103,11 @@ def test_every_algorithm_is_its_collective(collective: str, name: str, in_place:
     reduces = collective in ("reduce", "allreduce", "reduce_scatter", "scan", "exscan")
     dtype = Datatype.NONE if collective == "barrier" else Datatype.INT32
     count = 0 if collective == "barrier" else 6
+    tree = "((0 2) (1 3))" if name == "switch" else ""
     file = _core.program_file(
-        int(Collective[collective.upper()]), name, 4, 1 if rooted else 0, int(Func.PROD), int(dtype), count, in_place, 0
-    )
+        int(Collective[collective.upper()]), name, 4, 1 if rooted else 0, int(Func.PROD), int(dtype), count, in_place,
+        0, tree, bool(tree),
+    )  # fmt: skip
     program = Program.parse(file)
     root = 1 if rooted else None
     op = "prod" if reduces else None

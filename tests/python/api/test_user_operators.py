@@ -14,7 +14,10 @@ from unisono import Communicator, Operator, ThreadJob, _core
 from unisono._spec import Collective, Datatype
 
 P = 5
-REDUCTIONS = [a for a in unisono.algorithms() if a.collective in ("reduce", "allreduce", "reduce_scatter", "scan")]
+REDUCTIONS = [
+    a for a in unisono.algorithms()
+    if a.collective in ("reduce", "allreduce", "reduce_scatter", "scan") and a.name != "switch"
+]  # fmt: skip
 
 
 def affine(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -52,6 +52,8 @@ def refused(case: Case) -> bool:
             return case.in_place or p > 16
         case _, "direct":
             return p > 16
+        case _, "switch":  # a communicator has no tree
+            return True
         case "allgather", "flat":
             return p > 32
         case "allreduce" | "barrier", "flat":
