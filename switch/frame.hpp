@@ -56,6 +56,12 @@ constexpr bool combines(Collective collective) {
 /// Takes a datagram apart. Only a frame without fault may be used; nothing beyond the datagram is read. Thread-safe.
 FrameFault parse(std::span<const std::byte> datagram, FrameView& frame);
 
+/// Whether two frames say the same of their turn, and of where it stands.
+constexpr bool same_turn(const SlotFrame& a, const SlotFrame& b) {
+  return a.turn == b.turn && a.call == b.call && a.opcode == b.opcode && a.func == b.func && a.dtype == b.dtype &&
+         a.total == b.total && a.count == b.count && a.root == b.root && a.slot == b.slot && a.second == b.second;
+}
+
 /// Bytes of a frame with such a payload.
 constexpr std::size_t frame_bytes(std::size_t payload_bytes) {
   return kSlotFrameBytes + payload_bytes + (payload_bytes != 0 ? kTrailerBytes : 0);

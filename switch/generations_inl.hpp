@@ -8,12 +8,6 @@
 
 namespace unisono::slots {
 
-/// Whether two frames say the same of their turn.
-inline bool same_turn(const SlotFrame& a, const SlotFrame& b) {
-  return a.turn == b.turn && a.call == b.call && a.opcode == b.opcode && a.func == b.func && a.dtype == b.dtype &&
-         a.total == b.total && a.count == b.count && a.root == b.root;
-}
-
 template <Rules kRules>
 void BasicPool<kRules>::resume(const FrameView& frame) {
   const SlotFrame& head = frame.head;

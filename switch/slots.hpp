@@ -75,9 +75,10 @@ class BasicPool {
   /// Throws Error(kInvalidArgument) if the shape is not allowed. `outlet` must outlive the pool.
   BasicPool(const PoolShape& shape, Outlet& outlet);
 
-  /// A frame without fault of a child. Whoever calls knows by the frame's way that it comes from `head.member`.
+  /// Takes a frame of a child, which `parse` has found without fault. The caller has made sure that `head.member` sent
+  /// it.
   void from_child(const FrameView& frame);
-  /// A frame without fault of the switch above.
+  /// Takes a frame of the switch above, likewise.
   void from_parent(const FrameView& frame);
 
   State state() const { return state_; }

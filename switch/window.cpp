@@ -12,11 +12,6 @@ namespace {
 
 [[noreturn]] void invalid(const std::string& text) { throw Error(ErrorCode::kInvalidArgument, text); }
 
-bool same_turn(const SlotFrame& a, const SlotFrame& b) {
-  return a.turn == b.turn && a.call == b.call && a.opcode == b.opcode && a.func == b.func && a.dtype == b.dtype &&
-         a.total == b.total && a.count == b.count && a.root == b.root && a.slot == b.slot && a.second == b.second;
-}
-
 }  // namespace
 
 WindowShape Window::checked(WindowShape shape) {
