@@ -1,0 +1,129 @@
+#include "switch/datagrams.hpp"
+
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "switch/envelope.hpp"
+
+namespace unisono::slots {
+
+namespace {
+
+/// What the system keeps while this process does not look: as much as it allows up to this.
+constexpr int kKept = 8 << 20;
+
+tcp::Socket open_at(bool six, std::uint16_t port, int& fault) {
+  tcp::Socket made(socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  fault = errno;
+  if (!made.valid()) return made;
+  const int off = 0;
+  if (six) setsockopt(made.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  setsockopt(made.get(), SOL_SOCKET, SO_RCVBUF, &kKept, sizeof kKept);
+  setsockopt(made.get(), SOL_SOCKET, SO_SNDBUF, &kKept, sizeof kKept);
+  tcp::Address any;
+  any.six = six;
+  any.port = port;
+  const tcp::SystemAddress address = tcp::system_address(any, 0);
+  if (bind(made.get(), address.get(), address.bytes) == 0) return made;
+  fault = errno;
+  return {};
+}
+
+}  // namespace
+
+Datagrams::Datagrams(std::uint16_t port, std::size_t most, const udp::ImpairmentSettings& impairment)
+    : stride_(most + kEnvelopeSlack),
+      in_(kBatch * stride_),
+      out_(kBatch * stride_),
+      came_(kBatch),
+      came_pieces_(kBatch),
+      from_(kBatch),
+      going_(kBatch),
+      going_pieces_(kBatch),
+      to_(kBatch),
+      impairment_(impairment) {
+  int fault = 0;
+  socket_ = open_at(true, port, fault);
+  if (!socket_.valid() && fault != EADDRINUSE) {  // a system without IPv6
+    six_ = false;
+    socket_ = open_at(false, port, fault);
+  }
+  if (!socket_.valid()) {
+    throw Error(ErrorCode::kBootstrap,
+                formatted("no socket for datagrams at port {}: {}", port, tcp::text_of_error(fault)));
+  }
+  sockaddr_storage own{};
+  socklen_t bytes = sizeof own;
+  if (getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &bytes) == 0) {
+    if (const auto address = tcp::address_of(own)) port_ = address->port;
+  }
+}
+
+tcp::SystemAddress Datagrams::reachable(const tcp::Address& address, unsigned scope) const {
+  if (!six_ || address.six) return tcp::system_address(address, scope);
+  tcp::Address mapped;
+  mapped.six = true;
+  mapped.port = address.port;
+  mapped.bytes[10] = mapped.bytes[11] = 0xff;
+  std::copy_n(address.bytes.begin(), 4, mapped.bytes.begin() + 12);
+  return tcp::system_address(mapped, 0);
+}
+
+std::span<std::byte> Datagrams::room() {
+  if (waiting_ == kBatch) flush();
+  return {out_.data() + waiting_ * stride_, stride_};
+}
+
+void Datagrams::queue(const tcp::SystemAddress& to, std::size_t bytes) {
+  to_[waiting_] = to;
+  going_pieces_[waiting_] = {out_.data() + waiting_ * stride_, bytes};
+  going_[waiting_].msg_hdr = {&to_[waiting_].storage, to.bytes, &going_pieces_[waiting_], 1, nullptr, 0, 0};
+  ++waiting_;
+}
+
+void Datagrams::flush() {
+  if (impairment_.active()) {
+    send_impaired();
+    return;
+  }
+  std::size_t gone = 0;
+  while (gone < waiting_) {
+    const int sent = sendmmsg(socket_.get(), going_.data() + gone, static_cast<unsigned>(waiting_ - gone),
+                              MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent > 0) {
+      gone += static_cast<std::size_t>(sent);
+    } else if (errno != EINTR) {
+      ++gone;  // of one place alone, which others need not pay for
+    }
+  }
+  waiting_ = 0;
+}
+
+void Datagrams::send_impaired() {
+  const auto now = std::chrono::steady_clock::now();
+  const auto send = [this](const tcp::SystemAddress& to, std::span<const std::byte> datagram) {
+    sendto(socket_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.bytes);
+  };
+  impairment_.release(now, send);
+  for (std::size_t i = 0; i < waiting_; ++i) {
+    const auto* const data = static_cast<const std::byte*>(going_pieces_[i].iov_base);
+    impairment_.pass(to_[i], {data, going_pieces_[i].iov_len}, now, send);
+  }
+  waiting_ = 0;
+}
+
+std::size_t Datagrams::receive_batch() {
+  for (std::size_t i = 0; i < kBatch; ++i) {
+    came_pieces_[i] = {in_.data() + i * stride_, stride_ - kEnvelopeSlack};
+    came_[i].msg_hdr = {&from_[i].storage, sizeof from_[i].storage, &came_pieces_[i], 1, nullptr, 0, 0};
+  }
+  const int got = recvmmsg(socket_.get(), came_.data(), kBatch, MSG_DONTWAIT, nullptr);
+  return got > 0 ? static_cast<std::size_t>(got) : 0;
+}
+
+}  // namespace unisono::slots
