@@ -9,6 +9,7 @@
 
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "cost/in_force.hpp"
 #include "driver/housekeeping.hpp"
 #include "driver/objects.hpp"
 #include "network/shm/shm_poe.hpp"
@@ -18,7 +19,7 @@ namespace unisono::driver {
 
 namespace {
 
-constexpr std::uint32_t kCapabilitiesVersion = 2;
+constexpr std::uint32_t kCapabilitiesVersion = 3;
 
 /// The bytes of capabilities: fixed order, little-endian as all of Unisono's hosts are.
 struct PackedCapabilities {
@@ -30,7 +31,8 @@ struct PackedCapabilities {
   std::uint32_t algorithm_hash;
   std::uint32_t tuning_hash;
   std::uint32_t quota;
-  std::uint16_t platform;
+  std::uint8_t platform;
+  std::uint8_t aggregates;
   std::uint16_t node;
   CoreMask cores;
 };
@@ -66,7 +68,8 @@ std::vector<std::byte> pack_capabilities(const Agreement& capabilities, Platform
                                   capabilities.algorithm_hash,
                                   capabilities.tuning_hash,
                                   capabilities.quota,
-                                  static_cast<std::uint16_t>(platform),
+                                  static_cast<std::uint8_t>(platform),
+                                  static_cast<std::uint8_t>(capabilities.aggregates ? 1 : 0),
                                   static_cast<std::uint16_t>(node),
                                   capabilities.cores};
   std::vector<std::byte> bytes(sizeof packed);
@@ -113,7 +116,7 @@ Agreement agree_on(std::span<const std::vector<std::byte>> all_capabilities, con
                                              std::to_string(kLeastSegmentBytes) + " bytes and 1 buffer, or more");
     }
     all.push_back({packed.capability, packed.eager_limit, packed.segment_bytes, packed.rx_buffer_count,
-                   packed.algorithm_hash, packed.tuning_hash, packed.quota, packed.cores});
+                   packed.algorithm_hash, packed.tuning_hash, packed.quota, packed.cores, packed.aggregates != 0});
   }
   return agree(all, name);
 }
@@ -155,8 +158,26 @@ std::shared_ptr<Endpoint> Context::endpoint() const {
 }
 
 void Context::begin_with(RuleChoice choice) {
-  const std::lock_guard lock(mutex_);
-  rule_choice_ = std::move(choice);
+  {
+    const std::lock_guard lock(mutex_);
+    rule_choice_ = std::move(choice);
+  }
+  const std::shared_ptr<Endpoint> own = endpoint();
+  auto* const native = dynamic_cast<NativeEngine*>(own->engine.get());
+  if (native == nullptr || !native->settings().aggregates) return;
+  const auto determinism = static_cast<cost::Determinism>(rule_choice().determinism);
+  const bool stable =
+      cost::rules_in_force(determinism, rule_choice().algorithms).determinism >= cost::Determinism::kSizeStable;
+  own->aggregation = slots::Aggregation::make(*native, *own->poe, stable);
+  std::vector<std::uint32_t> all(own->poe->size());
+  std::iota(all.begin(), all.end(), 0U);
+  arrange_carriers(0, all);
+}
+
+void Context::arrange_carriers(std::uint32_t communicator, std::span<const std::uint32_t> endpoints) const {
+  const std::shared_ptr<Endpoint> own = endpoint();
+  if (own->aggregation == nullptr || !own->engine->state(communicator).agreed.aggregates) return;
+  own->aggregation->arrange_for(communicator, 0, endpoints);
 }
 
 RuleChoice Context::rule_choice() const {

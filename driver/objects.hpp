@@ -27,6 +27,7 @@
 #include "network/loop/loop_job.hpp"
 #include "network/shm/segment.hpp"
 #include "platform/join/job.hpp"
+#include "switch/endpoint/aggregation.hpp"
 #include "unisono/unisono.h"
 
 namespace unisono::driver {
@@ -44,7 +45,8 @@ const char* name_of(Platform platform);
 /// job takes nothing from under a thread that still waits.
 struct Endpoint {
   std::unique_ptr<Poe> poe;
-  std::unique_ptr<Engine> engine;  ///< destroyed before its network
+  std::unique_ptr<Engine> engine;                   ///< destroyed before its network
+  std::unique_ptr<slots::Aggregation> aggregation;  ///< goes first; null: no calls are carried by switches
 };
 
 /// What a context's rules for algorithms are made of.
@@ -86,8 +88,12 @@ class Context {
   /// All that are taken.
   std::vector<std::uint32_t> numbers() const;
 
-  /// What the context was joined with.
+  /// What the context was joined with. On a native engine, has calls carried by switches from then on, if that is asked
+  /// for: collective over the job.
   void begin_with(RuleChoice choice);
+  /// Has the calls of a new communicator carried by switches, where that can be: collective over its members, who all
+  /// have it. Throws Error.
+  void arrange_carriers(std::uint32_t communicator, std::span<const std::uint32_t> endpoints) const;
   RuleChoice rule_choice() const;
   /// Changes settings, for communicators that are made later. Throws Error.
   void configure(const unisono_settings& given);

@@ -20,6 +20,7 @@
 #include "platform/device/device_engine.hpp"
 #include "platform/device/functional.hpp"
 #include "platform/device/simulated.hpp"
+#include "switch/endpoint/settings.hpp"
 
 namespace unisono::driver {
 
@@ -162,7 +163,10 @@ Platform platform_of_process() {
 
 EngineSettings default_settings(Platform platform) {
   EngineSettings settings;
-  if (platform == Platform::kNative) return settings;
+  if (platform == Platform::kNative) {
+    settings.aggregates = slots::aggregation_asked();
+    return settings;
+  }
   settings.eager_limit = 4096;
   settings.segment_bytes = 4096;
   settings.rx_buffer_count = 4;

@@ -290,6 +290,7 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
       if (verdicts[position] == Verdict::kFailed && !failed_rank) failed_rank = circle.rank(position);
     }
     if (all) {
+      if (made) made->context->arrange_carriers(made->number, made->endpoints);
       if (made) log_made(*made, operation);
       return made;
     }

@@ -61,6 +61,7 @@ Agreement agree(std::span<const Agreement> all_capabilities, const MemberName& n
     common.programs = common.programs && other.programs;
     common.radices = common.radices && other.radices;
     common.log2_max_segment = std::min(common.log2_max_segment, other.log2_max_segment);
+    agreed.aggregates = agreed.aggregates && capabilities.aggregates;
     agreed.eager_limit = std::min(agreed.eager_limit, capabilities.eager_limit);
     agreed.segment_bytes = std::min(agreed.segment_bytes, capabilities.segment_bytes);
     agreed.rx_buffer_count = std::min(agreed.rx_buffer_count, capabilities.rx_buffer_count);

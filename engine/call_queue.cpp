@@ -373,6 +373,7 @@ void CallQueue::progress_lanes(const Communicator& communicator) {
 bool CallQueue::advance(CallState& call) {
   bool any = false;
   bool complete = false;
+  if (call.kernel && call.kernel->declines()) call.kernel.reset();
   if (call.kernel) {
     ErrorCode code = ErrorCode::kOk;
     std::string sentence;
@@ -921,7 +922,8 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
   }
   if (call.kernel) {
     const std::string waits = call.kernel->waits();
-    return text + ": " + (waits.empty() ? "the kernel has not ended" : waits);
+    text += ": " + (waits.empty() ? "the kernel has not ended" : waits);
+    if (call.call.collective == Collective::kNop) return text;
   }
   int listed = 0;
   std::string missing;
@@ -972,7 +974,7 @@ std::string CallQueue::phase(const CallState& call, std::string text) const {
 // ------------------------------------------------------------------------------------------------ words
 
 std::string CallQueue::describe(const CallState& call) {
-  if (call.kernel) {
+  if (call.kernel && call.call.collective == Collective::kNop) {
     return formatted("kernel {} (rank {})", call.kernel->name(), call.communicator->rank);
   }
   const char* operation = call.operation != nullptr ? call.operation : name_of(call.call.collective);
@@ -983,7 +985,11 @@ std::string CallQueue::describe(const CallState& call) {
     text += call.wanted.any_source ? std::string(", any source") : ", peer " + std::to_string(call.call.root);
     text += call.wanted.any_tag ? std::string(", any tag") : ", tag " + std::to_string(call.tag);
   }
-  if (call.algorithm != nullptr && !call.probe) text += std::string(", algorithm ") + call.algorithm->name;
+  if (call.kernel) {
+    text += std::string(", by ") + call.kernel->name();
+  } else if (call.algorithm != nullptr && !call.probe) {
+    text += std::string(", algorithm ") + call.algorithm->name;
+  }
   return text + ")";
 }
 

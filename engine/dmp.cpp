@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/fast_path.hpp"
+#include "engine/kernel_run.hpp"
 #include "engine/kernels.hpp"
 #include "engine/move_stream.hpp"
 #include "engine/plugins.hpp"
@@ -667,6 +668,11 @@ void Dmp::waiting_for(const CallState& call, const std::function<void(std::uint3
   }
   if (call.probe) {
     report(call.wanted.source, awaited_message(call));
+    return;
+  }
+  if (call.kernel) {
+    const std::vector<std::uint32_t> ranks = call.kernel->awaits();
+    for (const std::uint32_t rank : ranks) report(rank, call.kernel->waits());
     return;
   }
   if (call.transfer) {

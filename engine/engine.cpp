@@ -219,6 +219,7 @@ class NativeEngine::Impl final : public FastPath::Watch {
     });
     if (streams.reading != 0) any = receive_for_kernels() || any;
     if (!streams.to_peers.empty()) any = send_to_ports() || any;
+    if (carrier != nullptr) any = carrier->progress(starter) || any;
     if (!any || ++rounds % kRoundsPerLook == 0) {
       const Clock::time_point now = blocks.poe->now();
       if (now >= next_look || now >= calls.next_deadline()) {
@@ -349,6 +350,55 @@ class NativeEngine::Impl final : public FastPath::Watch {
   /// Goes on with a kernel at a port until `step`, under the lock, says that it has done, or `at_most` has passed.
   template <class Step>
   void serve_kernel(std::chrono::microseconds at_most, Step&& step);
+
+  /// Calls of the carrier, as if somebody had submitted them.
+  class Starter final : public CallStarter {
+   public:
+    explicit Starter(Impl& engine) : engine_(engine) {}
+    void start(const CallRequest& request, Listener listener) override {
+      CallState& call = engine_.admitted(request);
+      try {
+        if (is_transfer(call)) {
+          call.transfer = transfer_of(call);
+        } else if (call.plan->lanes) {
+          CallQueue::take_lane(call, launch_of(call));
+        }
+      } catch (...) {
+        engine_.calls.abandon(call);
+        throw;
+      }
+      engine_.set_deadline(call, request.timeout);
+      engine_.calls.submit(call);
+      engine_.calls.when_complete(
+          call.id, [&engine = engine_, id = call.id, listener = std::move(listener)](const auto& result) {
+            {
+              const std::lock_guard lock(engine.mutex);
+              engine.calls.forget(id);
+            }
+            listener(result);
+          });
+    }
+    std::optional<std::uint32_t> look_for(std::uint32_t number, std::uint32_t tag) override {
+      Communicator* const communicator = engine_.communicators.find(number);
+      if (communicator == nullptr || communicator->revoked) return std::nullopt;
+      const auto found = CallQueue::look_for(*communicator, {0, tag, true, false});
+      return found ? std::optional(found->source) : std::nullopt;
+    }
+
+   private:
+    Impl& engine_;
+  };
+
+  /// Has the carrier take a call that is about to be submitted, if it wants it.
+  void offer_to_carrier(const CallRequest& request, CallState& call) {
+    if (carrier == nullptr || call.space != CallState::Space::kCollective || request.algorithm != -1 || call.streams ||
+        call.plan->lanes || call.call.collective == Collective::kProgram) {
+      return;
+    }
+    call.kernel =
+        carrier->carry(call.communicator->number, call.call, call.regions[static_cast<std::size_t>(Region::kSrc)],
+                       call.regions[static_cast<std::size_t>(Region::kDst)]);
+  }
 
   static bool is_transfer(const CallState& call) {
     return call.communicator->fast_path != nullptr && call.space == CallState::Space::kPointToPoint && !call.probe;
@@ -568,6 +618,8 @@ class NativeEngine::Impl final : public FastPath::Watch {
   Clock::time_point last_start{};  ///< when a call that nobody waits for was started
   Clock::time_point next_look{};
   std::function<void()> background;  ///< see `set_background`
+  CallCarrier* carrier = nullptr;
+  Starter starter{*this};
 
   bool idle() const { return calls.idle() && !blocks.poe->has_output(); }
   /// Whether a short message has left by itself, without a call.
@@ -776,6 +828,7 @@ Agreement NativeEngine::capabilities_of(const EngineSettings& settings) {
   capabilities.segment_bytes = settings.segment_bytes;
   capabilities.rx_buffer_count = settings.rx_buffer_count;
   capabilities.algorithm_hash = hash_of_algorithms();
+  capabilities.aggregates = settings.aggregates;
   if (settings.rules) capabilities.tuning_hash = hash_of(*settings.rules);
   const CoreSet own = affinity_of(0);
   for (std::size_t word = 0; word < own.size(); ++word)
@@ -850,6 +903,9 @@ void NativeEngine::conclude(std::uint32_t number) {
 void NativeEngine::free_communicator(std::uint32_t number) {
   const Turn turn(*impl_);
   impl_->communicators.free(number);
+  if (impl_->carrier != nullptr) {
+    if (const auto with_it = impl_->carrier->freed(number)) impl_->communicators.free(*with_it);
+  }
   impl_->wake_waiting();
 }
 
@@ -938,6 +994,7 @@ CallId NativeEngine::submit(const CallRequest& request, bool awaited) {
   }
   call.hooks = request.hooks;
   call.kernel = request.kernel;
+  impl_->offer_to_carrier(request, call);
   impl_->set_deadline(call, request.timeout);
   engine.calls.submit(call);
   try {
@@ -1230,6 +1287,16 @@ Served NativeEngine::serve(Bell& bell, bool watched, std::chrono::microseconds a
 void NativeEngine::set_background(const std::function<void()>& begin) {
   const std::lock_guard lock(impl_->mutex);
   impl_->background = begin;
+}
+
+void NativeEngine::set_carrier(CallCarrier* carrier) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->carrier = carrier;
+}
+
+void NativeEngine::with_lock(const std::function<void()>& function) {
+  const Turn turn(*impl_);
+  function();
 }
 
 bool NativeEngine::has_bell() const { return impl_->blocks.poe->shared_memory() != nullptr; }

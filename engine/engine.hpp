@@ -18,6 +18,7 @@
 #include "core/error.hpp"
 #include "core/group_table.hpp"
 #include "core/program.hpp"
+#include "engine/carrier.hpp"
 #include "network/poe.hpp"
 
 namespace unisono {
@@ -42,6 +43,7 @@ struct EngineSettings {
   /// Members may be engines in hardware, which take less than the protocol permits: see "Among engines in hardware" in
   /// docs/engine.md. All members say the same. Without lanes.
   bool hardware_peers = false;
+  bool aggregates = false;  ///< see Agreement::aggregates
 };
 
 class KernelRun;
@@ -140,6 +142,7 @@ struct Agreement {
   std::uint32_t tuning_hash = 0;     ///< of the rules that come before this library's own; must be equal
   std::uint32_t quota = 0;           ///< cores' worth of time that is granted, rounded down; the least of all
   CoreMask cores{};                  ///< where the members may run, all together
+  bool aggregates = false;           ///< asks switches to carry calls, if all members do
 };
 
 /// What a collective call ran with. Null before there was one, and for programs of the user.
@@ -363,6 +366,12 @@ class NativeEngine final : public Engine {
   Agreed agree(std::uint32_t communicator, std::uint32_t purpose, std::uint64_t value, std::uint64_t number,
                std::chrono::microseconds timeout) override;
   std::vector<bool> gone(std::uint32_t communicator) override;
+
+  /// From now on `carrier` is asked for every collective call that names no algorithm and goes by messages; null:
+  /// nobody is. It lives until it is taken back.
+  void set_carrier(CallCarrier* carrier);
+  /// Calls `function` under the engine's lock.
+  void with_lock(const std::function<void()>& function);
 
  private:
   class Impl;

@@ -1,4 +1,5 @@
-// A kernel of the user that a call runs: a nop that has one ends when its kernel does (docs/kernels.md).
+// What runs in the place of a call's program: a kernel of the user, whose call is a nop (docs/kernels.md), or a carrier
+// of collectives (carrier.hpp). The call ends when it does.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,13 @@ class KernelRun {
   virtual void begin() = 0;
   /// Whether it has ended; then with what, and a sentence if that is no success.
   virtual bool ended(ErrorCode& code, std::string& sentence) = 0;
+  /// Of a carried collective that has not begun anywhere: it is given back, and the engine executes its program.
+  virtual bool declines() const { return false; }
   /// What it waits for, in words; empty if it computes.
   virtual std::string waits() const = 0;
+  /// Ranks of the call's communicator without which it does not go on, as far as it knows: if one of them has died, the
+  /// call fails.
+  virtual std::vector<std::uint32_t> awaits() const { return {}; }
   /// The call has ended, perhaps before its kernel: nobody waits for it any more, and it shall not go on.
   virtual void leave() = 0;
 
@@ -41,18 +47,20 @@ class KernelRun {
     std::uint64_t bytes = 0;
     bool writes = false;
   };
-  virtual std::vector<Memory> memory() const = 0;
+  virtual std::vector<Memory> memory() const { return {}; }
   /// Communicators that it may use, in its order.
-  virtual std::vector<std::uint32_t> communicators() const = 0;
+  virtual std::vector<std::uint32_t> communicators() const { return {}; }
   /// Calls that the host has prepared for it. They stay where they are until the kernel has ended.
-  virtual std::vector<const CallRequest*> calls() const = 0;
+  virtual std::vector<const CallRequest*> calls() const { return {}; }
   /// What the device's loader gets (platform/device/kernel_start.hpp), once `addresses` are those of its memory,
   /// `places` those of its communicators in the device's table, and `calls` what the device is to be asked for.
   struct Place {
     std::uint32_t position = 0, rank = 0, size = 1;
   };
-  virtual std::vector<std::byte> packed(std::span<const std::uint64_t> addresses, std::span<const Place> places,
-                                        std::span<const CallDescriptor> calls, std::uint64_t timeout_us) const = 0;
+  virtual std::vector<std::byte> packed(std::span<const std::uint64_t> /*addresses*/, std::span<const Place> /*places*/,
+                                        std::span<const CallDescriptor> /*calls*/, std::uint64_t /*timeout_us*/) const {
+    return {};
+  }
 };
 
 }  // namespace unisono

@@ -116,9 +116,22 @@ std::optional<std::span<const std::uint32_t>> MixedPoe::talkers() {
 }
 
 bool MixedPoe::poll() {
-  if (!network_->in_use() && ++rounds_ % kIdleRounds != 0) return false;
-  if (!network_->poll()) return false;
+  const bool came = companion_ != nullptr && companion_->poll();
+  const bool looks = network_->in_use() || ++rounds_ % kIdleRounds == 0;
+  if (!(looks && network_->poll()) && !came) return false;
   came_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool MixedPoe::attach(Companion* companion) {
+  if (!both_) {
+    both_ = std::make_unique<tcp::Watch>();
+    both_->set(network_->descriptor(), 0, EPOLLIN, network_watched_);
+    host_->parking().listen(both_->descriptor());
+  }
+  if (companion_ != nullptr) both_->set(companion_->descriptor(), 1, 0, companion_watched_);
+  companion_ = companion;
+  if (companion_ != nullptr) both_->set(companion_->descriptor(), 1, EPOLLIN, companion_watched_);
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include "network/network.hpp"
 #include "network/poe.hpp"
 #include "network/shm/shm_poe.hpp"
+#include "network/tcp/watch.hpp"
 
 namespace unisono {
 
@@ -73,6 +74,7 @@ class MixedPoe final : public Poe {
   CommunicatorRecord* records(std::uint32_t endpoint) const override;
   NativeCounters* counters(std::uint32_t endpoint) const override;
   const JobOrders* orders() const override { return host_->orders(); }
+  bool attach(Companion* companion) override;
 
  private:
   bool is_here(std::uint32_t endpoint) const { return seats_[endpoint].host == seats_[self_].host; }
@@ -87,6 +89,10 @@ class MixedPoe final : public Poe {
   std::vector<std::uint32_t> talkers_;  ///< first those of this host, who may always have sent something
   std::size_t here_ = 0;                ///< how many those are
   std::uint32_t rounds_ = 0;
+  Companion* companion_ = nullptr;
+  std::unique_ptr<tcp::Watch> both_;  ///< of the network and the companion, once there is one
+  std::uint32_t network_watched_ = 0;
+  std::uint32_t companion_watched_ = 0;
   std::atomic<std::uint32_t> came_{0};  ///< polls of the network that brought something
 };
 

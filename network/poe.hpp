@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/generated/spec.hpp"
+#include "network/companion.hpp"
 #include "network/counters.hpp"
 #include "network/flight_record.hpp"
 #include "network/reach.hpp"
@@ -191,6 +192,10 @@ class Poe {
   virtual NativeCounters* counters(std::uint32_t /*endpoint*/) const { return nullptr; }
   /// What tools ask of the job; null if they have no way to.
   virtual const JobOrders* orders() const { return nullptr; }
+  /// From now on a companion is polled with the network, and wakes who sleeps in `wait`; null: none any more. False if
+  /// there is no network between hosts here, and so nothing for it to do. To be called before or under the engine's
+  /// lock; the companion lives until it is taken back.
+  virtual bool attach(Companion* /*companion*/) { return false; }
 };
 
 }  // namespace unisono

@@ -57,7 +57,7 @@ void Window::check(const SlotCall& call) const {
 
 std::optional<std::uint64_t> Window::start(const SlotCall& call, Time now) {
   check(call);
-  if (next_call_ - first_call_ == kMostCalls) return std::nullopt;
+  if (stopped_ || next_call_ - first_call_ == kMostCalls) return std::nullopt;
   Open& open = calls_[next_call_ % kMostCalls];
   open.call = call;
   if (call.collective == Collective::kBarrier) {
@@ -92,7 +92,7 @@ void Window::offer(std::uint64_t from, std::uint64_t to, Time now) {
 }
 
 void Window::offer(std::uint64_t turn, Time now) {
-  if (resuming_ || failure_ || turn < begin_ || turn >= end_ || turn >= lacking_ + ahead()) return;
+  if (resuming_ || failure_ || stopped_ || turn < begin_ || turn >= end_ || turn >= lacking_ + ahead()) return;
   if (turn - begin_ >= shape_.slots) {
     const Kept& before = kept(turn - shape_.slots);
     if (before.turn != turn - shape_.slots || !before.answered) return;
@@ -175,7 +175,7 @@ SlotFrame Window::head(SlotKind kind) const {
 }
 
 void Window::tick(Time now) {
-  if (failure_ || now < due_) return;
+  if (failure_ || stopped_ || now < due_) return;
   due_ = Time::max();
   for (std::uint64_t number = first_call_; number < next_call_; ++number) {
     const Open& open = calls_[number % kMostCalls];
@@ -203,7 +203,7 @@ void Window::tick(Time now) {
 
 void Window::take(const FrameView& frame, Time now) {
   const SlotFrame& head = frame.head;
-  if (failure_) return;
+  if (failure_ || stopped_) return;
   if (head.communicator != shape_.communicator || head.epoch != shape_.epoch ||
       (head.member != shape_.position && head.member != kEveryone)) {
     ++counters_.faults;
@@ -362,6 +362,43 @@ void Window::take_missing(const SlotFrame& head, Time now) {
   missing_turn_ = head.turn;
   missing_rank_ = head.root;
   missing_ = head.count;
+}
+
+// ---- without the switch ----
+
+void Window::stop() {
+  stopped_ = true;
+  due_ = Time::max();
+}
+
+std::optional<Window::Contribution> Window::contribution(std::uint64_t turn) const {
+  const Kept& one = kept_[turn % kept_.size()];
+  if (one.turn != turn) return std::nullopt;
+  return Contribution{one.head, payload(one), one.has_result};
+}
+
+void Window::give(std::uint64_t turn, std::span<const std::byte> result) {
+  Kept& one = kept(turn);
+  if (one.turn != turn || one.has_result) return;
+  store(one, {one.head, result});
+  while (lacking_ < built_ && kept(lacking_).turn == lacking_ && kept(lacking_).has_result) ++lacking_;
+}
+
+void Window::restore(std::uint64_t number, std::uint64_t turn) {
+  const Open& open = calls_[number % kMostCalls];
+  if (open.call.src != open.call.dst) return;
+  const std::size_t size = bytes_of(open.call.dtype);
+  for (turn = std::max(turn, open.base); turn < std::min(built_, open.base + open.turns.turns()); ++turn) {
+    const Kept& one = kept(turn);
+    const Chunk chunk = open.turns.chunk(turn - open.base);
+    if (one.turn != turn || !one.has_result || !chunk.gives || !chunk.gets) continue;
+    std::memcpy(open.call.dst + chunk.from * size, payload(one).data(), payload(one).size());
+  }
+}
+
+std::optional<std::uint32_t> Window::awaited() const {
+  if (resuming_ || missing_turn_ == kNever || missing_turn_ < lacking_) return std::nullopt;
+  return missing_rank_;
 }
 
 // ---- errors ----

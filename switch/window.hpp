@@ -76,6 +76,10 @@ class Window {
   /// Begins a call behind those that were begun before; its number, from 0. Nothing if kMostCalls are open. Throws
   /// Error(kInvalidArgument) if slots do not carry the call. What can go at once goes.
   std::optional<std::uint64_t> start(const SlotCall& call, Time now);
+  /// Whether another call can be begun.
+  bool has_room() const { return !stopped_ && next_call_ - first_call_ < kMostCalls; }
+  /// Name and address of the switch.
+  const std::string& peer() const { return shape_.peer; }
   /// Whether a call has ended: its results stand in dst, and its buffers are free.
   bool done(std::uint64_t number) const;
   /// Takes a frame without fault of the switch. Whoever calls knows by its way that the switch has sent it.
@@ -84,6 +88,31 @@ class Window {
   void tick(Time now);
   /// Before this time `tick` has nothing to do; Time::max() if only a frame or a call changes that.
   Time next_due() const { return due_; }
+
+  // For members that go on without the switch.
+
+  /// Nothing more is sent or taken; calls that have not ended stay open, and none can be begun.
+  void stop();
+  /// The turns of all calls that were begun lie below.
+  std::uint64_t end() const { return end_; }
+  /// What this member gave to a turn, as it went.
+  struct Contribution {
+    SlotFrame head{};
+    std::span<const std::byte> payload;
+    bool has_result = false;
+  };
+  /// Nothing if it has given nothing, or too long ago.
+  std::optional<Contribution> contribution(std::uint64_t turn) const;
+  /// The result of such a turn has come by another way, if the turn lacked one; it is stored. Only after `stop`.
+  void give(std::uint64_t turn, std::span<const std::byte> result);
+  /// Where src and dst are the same memory: what a call gave to the turns from `turn` on stands there again, in the
+  /// place of results. The call's number, as `start` gave it. Only after `stop`.
+  void restore(std::uint64_t number, std::uint64_t turn);
+  /// First turn of a call that has not ended.
+  std::uint64_t first_turn(std::uint64_t number) const { return calls_[number % kMostCalls].base; }
+  /// Whom the oldest turn without a result waits for, as the switch last said: a rank, kEveryone for a switch above, or
+  /// nothing if that is not known.
+  std::optional<std::uint32_t> awaited() const;
 
   const std::optional<WindowFailure>& failure() const { return failure_; }
   const WindowCounters& counters() const { return counters_; }
@@ -169,6 +198,7 @@ class Window {
   std::uint32_t missing_rank_ = 0;
   std::uint32_t missing_ = 0;
   bool heard_ = false;
+  bool stopped_ = false;
   std::optional<WindowFailure> failure_;
   WindowCounters counters_;
 };

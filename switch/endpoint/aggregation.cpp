@@ -1,0 +1,233 @@
+#include "switch/endpoint/aggregation.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "network/tcp/interfaces.hpp"
+#include "platform/join/host.hpp"
+
+namespace unisono::slots {
+
+namespace {
+
+/// How long the first rank of a communicator deals with switches.
+constexpr std::chrono::seconds kPatience{5};
+/// Communicators beside those that they are made for have these numbers.
+constexpr std::uint32_t kShadows = 0x8000'0000;
+/// While no call is carried, the socket is looked at once in so many rounds, and when something has woken the engine.
+constexpr std::uint32_t kIdleRounds = 64;
+
+}  // namespace
+
+std::unique_ptr<Aggregation> Aggregation::make(NativeEngine& engine, Poe& poe, bool stable) {
+  if (!poe.attach(nullptr)) return nullptr;
+  return std::unique_ptr<Aggregation>(new Aggregation(engine, poe, stable));
+}
+
+Aggregation::Aggregation(NativeEngine& engine, Poe& poe, bool stable) : engine_(engine), poe_(poe) {
+  try {
+    settings_ = aggregation_of_environment();
+    settings_.stable = stable;
+    const join::Deadline deadline = join::Clock::now() + kPatience;
+    for (const std::string& text : settings_.addresses) {
+      const std::optional<join::HostPort> where = join::parse_host_port(text);
+      const std::optional<tcp::Address> address = tcp::parse_address(join::numeric_text_of(*where, deadline));
+      if (!address) throw Error(ErrorCode::kBootstrap, formatted("the switch at {}: no address is known of it", text));
+      places_.push_back({*address, tcp::scope_for(*address, tcp::own_addresses())});
+    }
+  } catch (const Error& error) {
+    fault_ = error.what();
+  }
+  engine_.set_carrier(this);
+}
+
+Aggregation::~Aggregation() {
+  engine_.set_carrier(nullptr);
+  engine_.with_lock([&] {
+    if (datagrams_) poe_.attach(nullptr);
+    communicators_.clear();
+  });
+  keeper_.reset();
+}
+
+void Aggregation::arrange_for(std::uint32_t communicator, std::uint16_t epoch,
+                              std::span<const std::uint32_t> endpoints) {
+  const std::uint32_t first_host = poe_.host_of(endpoints[0]);
+  // One host's ranks have their memory in common, which no network is as fast as.
+  if (std::all_of(endpoints.begin(), endpoints.end(), [&](auto one) { return poe_.host_of(one) == first_host; }))
+    return;
+
+  MemberCard mine;
+  if (fault_.empty()) {
+    mine = card_of(settings_, places_);
+  } else {
+    log(LogLevel::kWarn, "no calls are carried by switches: " + fault_);
+  }
+  const auto call = [&](Collective collective, std::uint64_t bytes) {
+    CallRequest request;
+    request.communicator = communicator;
+    request.call.collective = collective;
+    request.call.dtype = Datatype::kByte;
+    request.call.count = bytes;
+    return request;
+  };
+  std::vector<MemberCard> cards(endpoints.size());
+  CallRequest gather = call(Collective::kAllgather, sizeof mine);
+  gather.src = {reinterpret_cast<std::byte*>(&mine), sizeof mine};
+  gather.dst = {reinterpret_cast<std::byte*>(cards.data()), cards.size() * sizeof mine};
+  engine_.run(gather);
+
+  const bool first = engine_.rank(communicator) == 0;
+  join::Blob words;
+  if (first) words = packed(plan_for(communicator, epoch, cards));
+  std::uint64_t length = words.size();
+  CallRequest tell = call(Collective::kBcast, sizeof length);
+  tell.dst = {reinterpret_cast<std::byte*>(&length), sizeof length};
+  engine_.run(tell);
+  words.resize(length);
+  tell = call(Collective::kBcast, length);
+  tell.dst = {words.data(), words.size()};
+  engine_.run(tell);
+  const std::optional<Plan> plan = plan_in(words, static_cast<std::uint32_t>(endpoints.size()));
+  if (!plan) throw Error(ErrorCode::kInternal, "rank 0 says something else of its switches than expected");
+  job_ = plan->job;
+  knows_job_ = true;
+  if (!plan->refusal.empty()) {
+    if (first) {
+      log(LogLevel::kWarn, formatted("communicator {} is not carried by switches: {}", communicator, plan->refusal));
+    }
+    return;
+  }
+  add(communicator, epoch, endpoints, *plan);
+  if (first && logs(LogLevel::kInfo)) {
+    log(LogLevel::kInfo,
+        formatted("communicator {} ({} ranks) is carried by {}, {} slots of {} bytes, calls of up to {} bytes",
+                  communicator, endpoints.size(), carrier_of(communicator), plan->pools[0].slots,
+                  plan->pools[0].payload_bytes, plan->up_to_bytes));
+  }
+}
+
+Plan Aggregation::plan_for(std::uint32_t communicator, std::uint16_t epoch, const std::vector<MemberCard>& cards) {
+  Wanted wanted;
+  wanted.communicator = communicator;
+  wanted.epoch = epoch;
+  if (!knows_job_) fill_random(job_);
+  wanted.job = job_;
+  wanted.job_name =
+      formatted("{} (process {} on {})", program_invocation_short_name, getpid(), join::this_host("").name);
+  if (!keeper_) keeper_ = std::make_unique<Keeper>(settings_.addresses, settings_.secret);
+  return arrange(settings_, *keeper_, wanted, cards, join::Clock::now() + kPatience);
+}
+
+/// Under the lock.
+void Aggregation::open_socket(std::size_t longest) {
+  if (datagrams_) return;
+  datagrams_ = std::make_unique<Datagrams>(0, std::max<std::size_t>(longest, 16 * 1024), settings_.impairment);
+  watch_.set(datagrams_->descriptor(), 0, EPOLLIN, watched_);
+  poe_.attach(this);
+}
+
+void Aggregation::add(std::uint32_t communicator, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
+                      const Plan& plan) {
+  CarriedShape shape;
+  shape.number = communicator;
+  shape.epoch = epoch;
+  shape.rank = engine_.rank(communicator);
+  shape.ranks = static_cast<std::uint32_t>(endpoints.size());
+  shape.shadow = communicator | kShadows;
+  shape.patience = settings_.patience;
+  shape.addresses = settings_.addresses;
+  Agreement agreed = engine_.state(communicator).agreed;
+  engine_.create_communicator(shape.shadow, epoch, endpoints, agreed);
+  engine_.set_timeout(shape.shadow, engine_.state(communicator).timeout);
+  engine_.with_lock([&] {
+    std::size_t longest = 0;
+    for (const PlannedPool& pool : plan.pools) longest = std::max(longest, datagram_bytes(pool.payload_bytes));
+    open_socket(longest);
+    for (const PlannedPool& pool : plan.pools) {
+      const PlannedPool::Leaf& leaf = pool.leaves[pool.places[shape.rank].leaf];
+      SwitchPlace place = places_[leaf.address];
+      place.address.port = leaf.port;
+      shape.reachable.push_back(datagrams_->reachable(place.address, place.scope));
+    }
+    auto made = std::make_unique<CarriedCommunicator>(shape, plan, *datagrams_);
+    for (std::size_t pool = 0; pool < made->pools(); ++pool) pools_[made->pool_number(pool)] = {pool, made.get()};
+    made->tick(std::chrono::steady_clock::now());
+    datagrams_->flush();
+    communicators_[communicator] = std::move(made);
+  });
+}
+
+std::string Aggregation::carrier_of(std::uint32_t communicator) {
+  std::string title;
+  engine_.with_lock([&] {
+    const auto found = communicators_.find(communicator);
+    if (found != communicators_.end() && found->second->carrying()) title = found->second->title();
+  });
+  return title;
+}
+
+// ---- under the engine's lock ----
+
+std::shared_ptr<KernelRun> Aggregation::carry(std::uint32_t communicator, const Call& call, const Binding& src,
+                                              const Binding& dst) {
+  const auto found = communicators_.find(communicator);
+  return found == communicators_.end() ? nullptr : found->second->carry(call, src.data, dst.data);
+}
+
+bool Aggregation::progress(CallStarter& starter) {
+  if (communicators_.empty()) return false;
+  const Time now = std::chrono::steady_clock::now();
+  bool any = false;
+  for (const auto& [number, communicator] : communicators_) any = communicator->progress(starter, now) || any;
+  return any;
+}
+
+std::optional<std::uint32_t> Aggregation::freed(std::uint32_t communicator) {
+  const auto found = communicators_.find(communicator);
+  if (found == communicators_.end()) return std::nullopt;
+  const std::uint32_t shadow = found->second->shape().shadow;
+  for (std::size_t pool = 0; pool < found->second->pools(); ++pool) {
+    pools_.erase(found->second->pool_number(pool));
+    if (found->second->shape().rank == 0 && keeper_) keeper_->free(found->second->plan().pools[pool].id);
+  }
+  communicators_.erase(found);
+  return shadow;
+}
+
+bool Aggregation::poll() {
+  const bool busy =
+      std::any_of(communicators_.begin(), communicators_.end(), [](const auto& one) { return one.second->busy(); });
+  if (!busy && ++idle_rounds_ % kIdleRounds != 0) return false;
+  bool any = false;
+  Time now = std::chrono::steady_clock::now();
+  while (datagrams_->receive([&](std::span<std::byte> datagram, const tcp::SystemAddress&) {
+    const std::optional<Labels> labels = labels_of(datagram);
+    const auto found = labels ? pools_.find(labels->pool) : pools_.end();
+    if (found == pools_.end()) return;
+    any = found->second.communicator->link(found->second.pool).take(datagram, now) || any;
+  })) {
+    now = std::chrono::steady_clock::now();
+  }
+  Time due = Time::max();
+  for (const auto& [number, communicator] : communicators_) {
+    communicator->tick(now);
+    if (any) communicator->pump(now);
+    due = std::min(due, communicator->next_due());
+  }
+  datagrams_->flush();
+  // A timer that goes off too early costs less than one that is set anew for every call.
+  if (due < armed_ || now >= armed_) {
+    armed_ = due;
+    watch_.set_timer(due);
+  }
+  return any;
+}
+
+}  // namespace unisono::slots

@@ -1,0 +1,81 @@
+// Switches that carry the collective calls of this endpoint.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/carrier.hpp"
+#include "engine/engine.hpp"
+#include "network/companion.hpp"
+#include "network/tcp/watch.hpp"
+#include "switch/datagrams.hpp"
+#include "switch/endpoint/arrange.hpp"
+#include "switch/endpoint/carried_communicator.hpp"
+#include "switch/endpoint/keeper.hpp"
+#include "switch/endpoint/settings.hpp"
+
+namespace unisono::slots {
+
+/// Beside a native engine whose network spans hosts. `arrange_for` is called once for each new communicator, by all of
+/// its members; from then on calls that slots carry go to the switches (CallCarrier), until these are given up.
+class Aggregation final : private CallCarrier, private Companion {
+ public:
+  /// Null if the endpoint has no network between hosts. Otherwise never fails: what is wrong with the settings of this
+  /// process is told in `arrange_for`, so that no rank is waited for in vain. Both outlive it.
+  static std::unique_ptr<Aggregation> make(NativeEngine& engine, Poe& poe, bool stable);
+  ~Aggregation();
+  Aggregation(const Aggregation&) = delete;
+  Aggregation& operator=(const Aggregation&) = delete;
+
+  /// Collective over a communicator that all of its members have made, before its first call: its first rank asks the
+  /// switches and tells the others. Takes seconds at most. A communicator that is not carried is as it was; its first
+  /// rank logs why. Throws what calls of the engine throw.
+  void arrange_for(std::uint32_t communicator, std::uint16_t epoch, std::span<const std::uint32_t> endpoints);
+
+  /// What carries a communicator's calls, in words; empty: its ranks alone.
+  std::string carrier_of(std::uint32_t communicator);
+
+ private:
+  struct Endpoint {
+    std::size_t pool = 0;
+    CarriedCommunicator* communicator = nullptr;
+  };
+
+  Aggregation(NativeEngine& engine, Poe& poe, bool stable);
+
+  std::shared_ptr<KernelRun> carry(std::uint32_t communicator, const Call& call, const Binding& src,
+                                   const Binding& dst) override;
+  bool progress(CallStarter& starter) override;
+  std::optional<std::uint32_t> freed(std::uint32_t communicator) override;
+  bool poll() override;
+  int descriptor() const override { return watch_.descriptor(); }
+
+  Plan plan_for(std::uint32_t communicator, std::uint16_t epoch, const std::vector<MemberCard>& cards);
+  void add(std::uint32_t communicator, std::uint16_t epoch, std::span<const std::uint32_t> endpoints, const Plan& plan);
+  void open_socket(std::size_t longest);
+
+  NativeEngine& engine_;
+  Poe& poe_;
+  AggregationSettings settings_;
+  std::string fault_;  ///< of the settings, if they cannot be used
+  std::vector<SwitchPlace> places_;
+  std::unique_ptr<Keeper> keeper_;  ///< of first ranks
+  PoolId job_{};
+  bool knows_job_ = false;
+
+  // From here on under the engine's lock.
+  tcp::Watch watch_;
+  std::unique_ptr<Datagrams> datagrams_;
+  std::uint32_t watched_ = 0;
+  Time armed_ = Time::max();
+  std::uint32_t idle_rounds_ = 0;
+  std::unordered_map<std::uint32_t, std::unique_ptr<CarriedCommunicator>> communicators_;
+  std::unordered_map<std::uint64_t, Endpoint> pools_;
+};
+
+}  // namespace unisono::slots

@@ -1,0 +1,65 @@
+#include "switch/endpoint/carried_call.hpp"
+
+#include "core/text.hpp"
+#include "switch/endpoint/carried_communicator.hpp"
+
+namespace unisono::slots {
+
+const char* CarriedCall::name() const { return communicator_ == nullptr ? "a switch" : communicator_->title().c_str(); }
+
+void CarriedCall::begin() {
+  if (communicator_ == nullptr || state != State::kQueued) return;
+  state = State::kReady;
+  communicator_->pump(std::chrono::steady_clock::now());
+}
+
+bool CarriedCall::ended(ErrorCode& of, std::string& words) {
+  if (communicator_ != nullptr && state == State::kCarried && communicator_->finished(*this)) state = State::kDone;
+  if (state == State::kFailed) {
+    of = code;
+    words = sentence;
+    return true;
+  }
+  return state == State::kDone;
+}
+
+void CarriedCall::fail(ErrorCode of, std::string words) {
+  if (state == State::kDone || state == State::kFailed) return;
+  state = State::kFailed;
+  code = of;
+  sentence = std::move(words);
+}
+
+std::vector<std::uint32_t> CarriedCall::awaits() const {
+  std::vector<std::uint32_t> ranks;
+  if (communicator_ == nullptr || state != State::kCarried) return ranks;
+  for (const CarriedPart& part : parts) {
+    const std::optional<std::uint32_t> order = communicator_->link(part.pool).window.awaited();
+    if (order && *order != kEveryone) ranks.push_back(communicator_->rank_of(part.pool, *order));
+  }
+  return ranks;
+}
+
+std::string CarriedCall::waits() const {
+  if (communicator_ == nullptr) return {};
+  switch (state) {
+    case State::kQueued:
+    case State::kReady:
+      return "it waits for calls before it on this communicator, which " + communicator_->title() + " carries";
+    case State::kByRanks:
+      return communicator_->title() + " was given up, and the ranks finish the call among themselves";
+    default:
+      break;
+  }
+  const std::vector<std::uint32_t> ranks = awaits();
+  if (!ranks.empty()) return formatted("{} waits for rank {}", communicator_->title(), ranks.front());
+  return "it waits for " + communicator_->title();
+}
+
+void CarriedCall::leave() {
+  if (communicator_ != nullptr) communicator_->left(*this);
+  communicator_ = nullptr;
+  if (state != State::kDone) state = State::kFailed;  // what still comes of it is not written
+}
+
+}  // namespace unisono::slots

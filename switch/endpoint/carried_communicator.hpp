@@ -1,0 +1,165 @@
+// A communicator whose calls switches carry, on one of its ranks.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/tree.hpp"
+#include "engine/carrier.hpp"
+#include "switch/datagrams.hpp"
+#include "switch/endpoint/carried_call.hpp"
+#include "switch/endpoint/plan.hpp"
+#include "switch/envelope.hpp"
+#include "switch/window.hpp"
+
+namespace unisono::slots {
+
+/// A rank's link to the switch that it hangs below in one pool.
+class Link final : public Uplink {
+ public:
+  Link(const WindowShape& shape, const Digest& secret, std::uint64_t pool, const std::string& upper,
+       Datagrams& datagrams, const tcp::SystemAddress& to);
+
+  void up(const SlotFrame& head, std::span<const std::byte> payload) override;
+  /// Sends what waits.
+  void flush() { datagrams_.flush(); }
+  /// A datagram of its pool. False if it is not of the switch.
+  bool take(std::span<std::byte> datagram, Time now);
+
+  Window window;             // NOLINT(misc-non-private-member-variables-in-classes)
+  Time heard{};              ///< when something of the switch came last
+  std::uint64_t frames = 0;  ///< that came
+
+ private:
+  Datagrams& datagrams_;
+  tcp::SystemAddress to_;
+  Envelope up_;
+  Envelope down_;
+};
+
+/// What a communicator is like.
+struct CarriedShape {
+  std::uint32_t number = 0;
+  std::uint16_t epoch = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+  std::uint32_t shadow = 0;  ///< a communicator of the same members, for what they do without the switches
+  std::chrono::milliseconds patience{3000};
+  std::vector<std::string> addresses;           ///< of switches, as people wrote them
+  std::vector<tcp::SystemAddress> reachable{};  ///< by pool: the switch that this rank hangs below
+};
+
+/// Calls begin at the windows in the order in which they were made, on every rank. When nothing comes from a switch for
+/// longer than the patience, all members give the switches up together (`halt`): they tell each other up to which turn
+/// they have results and have contributed, do again among themselves the turns of which some have the result and others
+/// have not, finish the calls that some rank has begun, and make later calls by their programs.
+///
+/// Source of the stand-ins: collectives/tree_place.hpp. All of it is under the engine's lock.
+class CarriedCommunicator {
+ public:
+  CarriedCommunicator(const CarriedShape& shape, const Plan& plan, Datagrams& datagrams);
+  ~CarriedCommunicator();
+  CarriedCommunicator(const CarriedCommunicator&) = delete;
+  CarriedCommunicator& operator=(const CarriedCommunicator&) = delete;
+
+  /// See CallCarrier::carry.
+  std::shared_ptr<CarriedCall> carry(const Call& call, const std::byte* src, std::byte* dst);
+  /// See CallCarrier::progress.
+  bool progress(CallStarter& starter, Time now);
+  /// Begins calls whose turn it is.
+  void pump(Time now);
+  /// The links, to hand them what comes.
+  std::size_t pools() const { return links_.size(); }
+  Link& link(std::size_t pool) { return *links_[pool]; }
+  std::uint64_t pool_number(std::size_t pool) const { return number_of_pool(plan_.pools[pool].id); }
+  void tick(Time now);
+  Time next_due() const;
+  bool busy() const { return !calls_.empty() || (phase_ != Phase::kCarrying && phase_ != Phase::kOff); }
+
+  const CarriedShape& shape() const { return shape_; }
+  const Plan& plan() const { return plan_; }
+  /// "the switch rack1 (10.0.0.1:7000)", of all.
+  const std::string& title() const { return title_; }
+  /// Whether calls that are made now are carried.
+  bool carrying() const { return phase_ == Phase::kCarrying; }
+
+ private:
+  friend class CarriedCall;
+  enum class Phase : std::uint8_t {
+    kCarrying,
+    kTelling,  ///< this rank has stopped, and awaits what the others say
+    kMending,  ///< turns that some lack are done again
+    kOff,      ///< the ranks are by themselves
+    kBroken,   ///< that has failed, too
+  };
+  /// What a rank says when it stops: by pool.
+  struct Halt {
+    std::array<std::uint64_t, kMostPools> lacking{};
+    std::array<std::uint64_t, kMostPools> begun{};
+  };
+  /// Calls among the ranks that have ended. Listeners run without the engine's lock, and may outlive this.
+  struct Ended {
+    std::mutex mutex;
+    std::vector<std::tuple<std::uint64_t, ErrorCode, std::string>> calls;
+  };
+  using Then = std::function<void(CallStarter& starter)>;
+
+  bool carries(const Call& call) const;
+  std::vector<CarriedPart> parts_of(const CarriedCall& call) const;
+  void start(CarriedCall& call, Time now);
+  bool finished(CarriedCall& call);
+  void left(CarriedCall& call);
+
+  void look_for_silence(Time now);
+  void halt(const std::string& why);
+  void tell(CallStarter& starter);
+  void heard_all(CallStarter& starter);
+  void mend_next(CallStarter& starter);
+  void by_ranks(CallStarter& starter, const std::shared_ptr<CarriedCall>& call);
+  void begin_by_ranks(CallStarter& starter);
+  void broken(ErrorCode code, const std::string& why);
+  bool take_ended(CallStarter& starter);
+  void run(CallStarter& starter, const CallRequest& request, Then then);
+  CallRequest among_ranks(std::size_t pool, Collective collective, const CarriedPart& like) const;
+  std::uint32_t rank_of(std::size_t pool, std::uint32_t order) const { return ranks_[pool][order]; }
+
+  const CarriedShape shape_;
+  const Plan plan_;
+  std::string title_;
+  std::vector<std::unique_ptr<Link>> links_;       ///< by pool
+  std::vector<std::vector<std::uint32_t>> ranks_;  ///< by pool: ranks in the order of its tree
+  std::vector<const CallTree*> trees_;             ///< by pool: in which members stand in for switches
+  std::vector<std::uint64_t> begun_;               ///< by pool: turns of calls that were begun here
+  bool in_rank_order_ = true;
+  std::uint32_t sequence_ = 0;                      ///< of carried calls
+  std::deque<std::shared_ptr<CarriedCall>> calls_;  ///< that have not ended, in order
+  Time waiting_since_{};
+  Time next_look_{};
+
+  Phase phase_ = Phase::kCarrying;
+  std::string reason_;
+  bool told_ = false;
+  Halt own_;
+  std::vector<Halt> halts_;                            ///< by rank
+  std::array<std::uint64_t, kMostPools> least_had_{};  ///< of all ranks: first turn that some lack
+  std::array<std::uint64_t, kMostPools> most_had_{};   ///< and that all lack
+  std::array<std::uint64_t, kMostPools> all_begun_{};  ///< turns of calls that some rank has begun
+  std::size_t mend_pool_ = 0;                          ///< what is mended next
+  std::uint64_t mend_turn_ = 0;
+  std::shared_ptr<Ended> ended_ = std::make_shared<Ended>();
+  std::uint64_t next_run_ = 0;
+  std::map<std::uint64_t, Then> running_;
+};
+
+}  // namespace unisono::slots

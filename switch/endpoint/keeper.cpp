@@ -1,0 +1,110 @@
+#include "switch/endpoint/keeper.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <csignal>
+#include <system_error>
+
+#include "core/error.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+
+namespace unisono::slots {
+
+namespace {
+
+/// How often the thread looks whether a connection has ended.
+constexpr std::chrono::milliseconds kLook{50};
+/// How long it tries at a time.
+constexpr std::chrono::milliseconds kTry{500};
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+}  // namespace
+
+Keeper::Keeper(std::vector<std::string> addresses, std::string secret)
+    : addresses_(std::move(addresses)), secret_(std::move(secret)), connections_(addresses_.size()) {}
+
+Keeper::~Keeper() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stirred_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+ControlConnection& Keeper::connected(std::size_t address, join::Deadline deadline) {
+  Connection& connection = connections_[address];
+  if (connection.open && connection.open->ended()) connection.open.reset();
+  if (!connection.open) {
+    connection.open = std::make_unique<ControlConnection>(addresses_[address], bytes_of(secret_), deadline);
+  }
+  return *connection.open;
+}
+
+Welcome Keeper::welcome(std::size_t address, join::Deadline deadline) {
+  const std::lock_guard lock(mutex_);
+  return connected(address, deadline).welcome();
+}
+
+PoolAnswer Keeper::make(std::size_t address, const PoolRequest& request, join::Deadline deadline) {
+  const std::lock_guard lock(mutex_);
+  const PoolAnswer answer = connected(address, deadline).make(request, deadline);
+  if (!answer.made) return answer;
+  connections_[address].pools[request.id] = request;
+  if (!thread_.joinable()) {
+    // Signals are for the program's own threads.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_ = std::thread([this] { watch(); });
+    } catch (const std::system_error&) {
+      // Without it a switch that was started anew is given up; nothing else changes.
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  return answer;
+}
+
+void Keeper::free(const PoolId& id) {
+  const std::lock_guard lock(mutex_);
+  for (Connection& connection : connections_) {
+    if (connection.pools.erase(id) != 0 && connection.open) connection.open->free(id);
+  }
+}
+
+void Keeper::watch() {
+  pthread_setname_np(pthread_self(), "unisono-switch");
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    stirred_.wait_for(lock, kLook);
+    for (std::size_t i = 0; i < connections_.size() && !stopping_; ++i) look_after(i);
+  }
+}
+
+void Keeper::look_after(std::size_t address) {
+  Connection& connection = connections_[address];
+  if (connection.pools.empty() || (connection.open && !connection.open->ended())) return;
+  const join::Deadline deadline = join::Clock::now() + kTry;
+  try {
+    connection.open.reset();
+    ControlConnection& again = connected(address, deadline);
+    for (const auto& [id, request] : connection.pools) {
+      const PoolAnswer answer = again.make(request, deadline);
+      if (!answer.made && logs(LogLevel::kInfo)) {
+        log(LogLevel::kInfo,
+            formatted("the switch at {}, which was started anew, does not take communicator {} again: {}",
+                      addresses_[address], request.communicator, answer.refusal));
+      }
+    }
+  } catch (const Error&) {
+    connection.open.reset();  // it is tried again
+  }
+}
+
+}  // namespace unisono::slots
