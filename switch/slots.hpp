@@ -88,6 +88,10 @@ class BasicPool {
   const SlotRefusal& refusal() const { return refusal_; }
   /// Which children a turn that is being gathered lacks, in order; none if no slot holds it. For those who look.
   std::vector<std::uint32_t> missing(std::uint64_t turn) const;
+  /// The turns that wait for children, in order. For those who look.
+  std::vector<std::uint64_t> gathering() const;
+  /// Which children have not resumed in this generation, in order; none once it has begun. For those who look.
+  std::vector<std::uint32_t> silent() const;
   /// Bytes of data that the pool has allocated: no more is ever stored.
   std::size_t data_bytes() const { return data_.size(); }
 

@@ -376,6 +376,26 @@ std::vector<std::uint32_t> BasicPool<kRules>::missing(std::uint64_t turn) const 
   return children;
 }
 
+template <Rules kRules>
+std::vector<std::uint64_t> BasicPool<kRules>::gathering() const {
+  std::vector<std::uint64_t> turns;
+  for (std::size_t version = 0; version < versions_.size(); ++version) {
+    const std::uint64_t turn = turns_.held(version);
+    if (turn != SlotTurns<kRules>::kNever && !turns_.complete(version)) turns.push_back(turn);
+  }
+  std::sort(turns.begin(), turns.end());
+  return turns;
+}
+
+template <Rules kRules>
+std::vector<std::uint32_t> BasicPool<kRules>::silent() const {
+  std::vector<std::uint32_t> children;
+  for (std::uint32_t child = 0; child < members() && state_ == State::kResuming; ++child) {
+    if ((resumed_bits_[child / 64] >> (child % 64) & 1U) == 0) children.push_back(child);
+  }
+  return children;
+}
+
 }  // namespace unisono::slots
 
 #include "switch/generations_inl.hpp"

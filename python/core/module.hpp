@@ -15,5 +15,6 @@ void bind_registration(nb::module_& module);
 void bind_exit_status(nb::module_& module);
 void bind_foreign_array(nb::module_& module);
 void bind_shmem(nb::module_& module);
+void bind_switch(nb::module_& module);
 
 }  // namespace unisono::python

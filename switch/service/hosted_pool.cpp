@@ -1,0 +1,102 @@
+#include "switch/service/hosted_pool.hpp"
+
+namespace unisono::slots {
+
+namespace {
+
+/// Where the kind of a frame stands in its datagram.
+constexpr std::size_t kKindAt = kEnvelopeBytes + 3;
+
+}  // namespace
+
+PoolShape HostedPool::shape_of(const PoolRequest& request, const PoolNode& node, std::uint64_t generation) {
+  PoolShape shape;
+  shape.communicator = request.communicator;
+  shape.epoch = request.epoch;
+  shape.slots = request.slots;
+  shape.payload_bytes = request.payload_bytes;
+  shape.keeps_order = request.keeps_order;
+  shape.generation = generation;
+  for (const PoolNode::Below& below : node.below) shape.children.push_back(below.child);
+  if (!node.above.empty()) shape.uplink = node.position;
+  return shape;
+}
+
+HostedPool::HostedPool(const PoolRequest& request, const PoolNode& node, std::span<const std::byte> secret,
+                       Datagrams& datagrams, std::uint64_t generation)
+    : number_(number_of_pool(request.id)),
+      datagrams_(datagrams),
+      children_(node.below.size()),
+      position_(node.position),
+      pool_(shape_of(request, node, generation), *this) {
+  const Digest own = pool_secret(secret, request.id);
+  for (std::uint32_t i = 0; i < children_.size(); ++i) {
+    children_[i].in = Envelope(own, number_, node.name, i, Direction::kUp);
+    children_[i].out = Envelope(own, number_, node.name, i, Direction::kDown);
+  }
+  if (node.above.empty()) return;
+  parent_.emplace();
+  parent_->in = Envelope(own, number_, node.above, position_, Direction::kDown);
+  parent_->out = Envelope(own, number_, node.above, position_, Direction::kUp);
+}
+
+void HostedPool::set_parent(const tcp::SystemAddress& address) {
+  if (parent_) parent_->address = address;
+}
+
+bool HostedPool::take(std::span<std::byte> datagram, const Labels& labels, const tcp::SystemAddress& from) {
+  // The kind is not proven yet; it only says whose key to try. Refusals go both ways.
+  const auto kind = static_cast<SlotKind>(datagram[kKindAt]);
+  const bool upwards = kind == SlotKind::kContribute || kind == SlotKind::kResume;
+  if ((upwards || kind == SlotKind::kRefuse) && take_from_child(datagram, labels, from)) return true;
+  return !upwards && take_from_parent(datagram, labels);
+}
+
+bool HostedPool::take_from_child(std::span<std::byte> datagram, const Labels& labels, const tcp::SystemAddress& from) {
+  if (labels.member >= children_.size()) return false;
+  Link& link = children_[labels.member];
+  FrameView frame;
+  if (!link.in.open(datagram, frame) || frame.head.member != labels.member) return false;
+  // A datagram that was recorded and comes again must not turn the results away.
+  if (labels.number > link.number) {
+    link.number = labels.number;
+    link.address = from;
+  }
+  ++traffic_.frames_in;
+  traffic_.bytes_in += datagram.size();
+  pool_.from_child(frame);
+  return true;
+}
+
+bool HostedPool::take_from_parent(std::span<std::byte> datagram, const Labels& labels) {
+  if (!parent_ || (labels.member != position_ && labels.member != kEveryone)) return false;
+  FrameView frame;
+  if (!parent_->in.open(datagram, frame)) return false;
+  ++traffic_.frames_in;
+  traffic_.bytes_in += datagram.size();
+  pool_.from_parent(frame);
+  return true;
+}
+
+void HostedPool::send(Link& link, const SlotFrame& head, std::span<const std::byte> payload) {
+  // Nobody knows yet where it is: it has sent nothing, so it will have to ask.
+  if (link.address.bytes == 0) return;
+  const std::size_t bytes = link.out.seal(head, payload, datagrams_.room());
+  datagrams_.queue(link.address, bytes);
+  ++traffic_.frames_out;
+  traffic_.bytes_out += bytes;
+}
+
+void HostedPool::down(const SlotFrame& head, std::span<const std::byte> payload) {
+  send(children_[head.member], head, payload);
+}
+
+void HostedPool::down_all(const SlotFrame& head, std::span<const std::byte> payload) {
+  for (Link& link : children_) send(link, head, payload);
+}
+
+void HostedPool::up(const SlotFrame& head, std::span<const std::byte> payload) {
+  if (parent_) send(*parent_, head, payload);
+}
+
+}  // namespace unisono::slots

@@ -1,0 +1,74 @@
+// A pool with what ties it to the network: keys, addresses of its members, and the socket through which it sends.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "network/tcp/address.hpp"
+#include "switch/control.hpp"
+#include "switch/datagrams.hpp"
+#include "switch/envelope.hpp"
+#include "switch/slots.hpp"
+
+namespace unisono::slots {
+
+/// Bytes of a payload at most: what fits a jumbo frame of Ethernet.
+inline constexpr std::uint32_t kMostPayload = 8848;
+
+/// What has gone through a pool.
+struct PoolTraffic {
+  std::uint64_t frames_in = 0;  ///< that its members, or the switch above, have made
+  std::uint64_t frames_out = 0;
+  std::uint64_t bytes_in = 0;  ///< of datagrams
+  std::uint64_t bytes_out = 0;
+};
+
+/// Memory is allocated at construction only. Not thread-safe: the worker that it belongs to, or who holds the worker's
+/// lock.
+class HostedPool final : public Outlet {
+ public:
+  /// `node` is this switch's in the request. `secret` is the switch's. `datagrams` must outlive the pool. Throws
+  /// Error(kInvalidArgument) if the shape is not allowed.
+  HostedPool(const PoolRequest& request, const PoolNode& node, std::span<const std::byte> secret, Datagrams& datagrams,
+             std::uint64_t generation);
+
+  /// Names the pool in datagrams.
+  std::uint64_t number() const { return number_; }
+  const Pool& pool() const { return pool_; }
+  const PoolTraffic& traffic() const { return traffic_; }
+  /// Where the switch above takes frames of this pool.
+  void set_parent(const tcp::SystemAddress& address);
+  /// Takes a datagram that names this pool; behind it there is slack. False if neither a member nor the switch above
+  /// has made it.
+  bool take(std::span<std::byte> datagram, const Labels& labels, const tcp::SystemAddress& from);
+
+  void down(const SlotFrame& head, std::span<const std::byte> payload) override;
+  void down_all(const SlotFrame& head, std::span<const std::byte> payload) override;
+  void up(const SlotFrame& head, std::span<const std::byte> payload) override;
+
+ private:
+  /// Both directions between this switch and one node.
+  struct Link {
+    Envelope in;
+    Envelope out;
+    tcp::SystemAddress address;  ///< no bytes: not known yet
+    std::uint64_t number = 0;    ///< the largest that has come
+  };
+  static PoolShape shape_of(const PoolRequest& request, const PoolNode& node, std::uint64_t generation);
+  bool take_from_child(std::span<std::byte> datagram, const Labels& labels, const tcp::SystemAddress& from);
+  bool take_from_parent(std::span<std::byte> datagram, const Labels& labels);
+  void send(Link& link, const SlotFrame& head, std::span<const std::byte> payload);
+
+  std::uint64_t number_;
+  Datagrams& datagrams_;
+  std::vector<Link> children_;
+  std::optional<Link> parent_;
+  std::uint32_t position_;  ///< at the switch above
+  PoolTraffic traffic_;
+  Pool pool_;
+};
+
+}  // namespace unisono::slots

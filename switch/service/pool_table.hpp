@@ -1,0 +1,96 @@
+// The pools of a switch: who wants each of them, which worker has it, and whether there is room for more.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "switch/service/callers.hpp"
+#include "switch/service/parent.hpp"
+#include "switch/service/places.hpp"
+#include "switch/service/report.hpp"
+#include "switch/service/worker.hpp"
+
+namespace unisono::slots {
+
+/// An answer for a caller.
+struct TableAnswer {
+  CallerId caller = 0;
+  std::uint32_t number = 0;  ///< of its request
+  PoolAnswer answer;
+};
+
+/// A pool lives as long as a connection wants it. One thread.
+class PoolTable {
+ public:
+  /// `parent` is null if this switch has none. All must outlive the table.
+  PoolTable(std::string name, std::string secret, std::uint32_t places, std::vector<std::unique_ptr<Worker>>& workers,
+            Parent* parent);
+
+  /// Makes the pool that a caller asks for, or notes that it wants it, too. Answers: none yet, if the switch above is
+  /// asked first.
+  std::vector<TableAnswer> make(CallerId caller, std::uint32_t number, const PoolRequest& request);
+  void free(CallerId caller, const PoolId& id);
+  void gone(CallerId caller);
+  /// What the switch above says; the answers that waited for it.
+  std::vector<TableAnswer> parent_said(const ParentAnswer& said);
+
+  void drain(bool drains) { draining_ = drains; }
+  bool draining() const { return draining_; }
+  const Places& places() const { return places_; }
+  std::size_t size() const { return pools_.size(); }
+  std::size_t jobs() const { return jobs_.size(); }
+  /// Bytes of data in all pools.
+  std::uint64_t memory_bytes();
+
+  std::vector<JobReport> report_jobs();
+  /// Of the communicators with this number, in all jobs.
+  std::vector<PoolReport> report_pools(std::uint32_t communicator);
+
+ private:
+  struct Entry {
+    PoolRequest request;
+    join::Blob words;  ///< the same, packed
+    const PoolNode* node = nullptr;
+    std::shared_ptr<HostedPool> pool;
+    Worker* worker = nullptr;
+    std::uint64_t places = 0;
+    std::uint64_t serial = 0;
+    bool pending = false;  ///< the switch above has not answered yet
+    std::set<CallerId> wanted_by;
+    std::vector<std::pair<CallerId, std::uint32_t>> waiting;  ///< caller and number of its request
+  };
+  struct Job {
+    std::string name;
+    std::size_t pools = 0;
+    PoolTraffic over;  ///< of pools that were freed
+  };
+  using Entries = std::map<PoolId, Entry>;
+
+  std::string fault_of(const PoolRequest& request) const;
+  PoolAnswer make_new(const PoolRequest& request);
+  PoolAnswer answer_of(Entry& entry) const;
+  Entries::iterator erase(Entries::iterator entry);
+  Worker& least_loaded() const;
+  PoolReport report(const Entry& entry) const;
+
+  const std::string name_;
+  const std::string secret_;
+  std::vector<std::unique_ptr<Worker>>& workers_;
+  Parent* const parent_;
+  Places places_;
+  Entries pools_;
+  std::map<std::uint64_t, PoolId> numbers_;  ///< in datagrams
+  std::map<const Worker*, std::size_t> load_;
+  std::map<PoolId, Job> jobs_;  ///< that have pools
+  std::uint64_t next_serial_ = 1;
+  std::uint64_t last_generation_ = 0;
+  bool draining_ = false;
+};
+
+}  // namespace unisono::slots

@@ -1,0 +1,163 @@
+#include "switch/service/report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "switch/entry.hpp"
+
+namespace unisono::slots {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Bytes that are no UTF-8 become the sign that replaces them: what is sent is always JSON.
+std::string written(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string hex(const PoolId& id) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte byte : id) {
+    text += kDigits[std::to_integer<unsigned>(byte) >> 4U];
+    text += kDigits[std::to_integer<unsigned>(byte) & 15U];
+  }
+  return text;
+}
+
+const char* name_of(Pool::State state) {
+  switch (state) {
+    case Pool::State::kResuming:
+      return "resuming";
+    case Pool::State::kRunning:
+      return "running";
+    case Pool::State::kRefused:
+      return "refused";
+  }
+  return "";
+}
+
+Json member_of(const PoolReport& report, std::uint32_t position) {
+  const PoolNode::Below& below = report.members[position];
+  Json member{{"position", position}, {"first", below.child.first}, {"ranks", below.child.ranks}};
+  if (!below.name.empty()) member["switch"] = below.name;
+  return member;
+}
+
+Json members_of(const PoolReport& report, const std::vector<std::uint32_t>& positions) {
+  Json members = Json::array();
+  for (const std::uint32_t position : positions) members.push_back(member_of(report, position));
+  return members;
+}
+
+Json json_of(const PoolReport& report) {
+  Json members = Json::array();
+  for (std::uint32_t i = 0; i < report.members.size(); ++i) members.push_back(member_of(report, i));
+  Json waits = Json::array();
+  for (const WaitReport& wait : report.waits) {
+    waits.push_back({{"turn", wait.turn}, {"missing", members_of(report, wait.missing)}});
+  }
+  Json json{{"communicator", report.communicator},
+            {"epoch", report.epoch},
+            {"id", hex(report.id)},
+            {"job", hex(report.job)},
+            {"job_name", report.job_name},
+            {"above", report.above},
+            {"members", members},
+            {"slots", report.slots},
+            {"payload_bytes", report.payload_bytes},
+            {"keeps_order", report.keeps_order},
+            {"state", name_of(report.state)},
+            {"generation", report.generation},
+            {"entry_bytes", sizeof(EntryHead) + report.members.size() * sizeof(PortEntry)},
+            {"memory_bytes", report.memory_bytes},
+            {"counters",
+             {{"contributions", report.counters.contributions},
+              {"results", report.counters.results},
+              {"duplicates", report.counters.duplicates},
+              {"late", report.counters.late},
+              {"faults", report.counters.faults},
+              {"generations", report.counters.generations},
+              {"frames_in", report.traffic.frames_in},
+              {"frames_out", report.traffic.frames_out},
+              {"bytes_in", report.traffic.bytes_in},
+              {"bytes_out", report.traffic.bytes_out}}},
+            {"waiting", report.waiting},
+            {"waits", waits}};
+  if (report.state == Pool::State::kResuming) json["silent"] = members_of(report, report.silent);
+  if (report.state == Pool::State::kRefused) json["refusal"] = report.refusal;
+  return json;
+}
+
+}  // namespace
+
+std::string text_of(const StatusReport& report) {
+  Json uplink = nullptr;
+  if (!report.uplink.empty()) {
+    uplink = {{"where", report.uplink},
+              {"name", report.parent.name},
+              {"connected", report.parent.connected},
+              {"above", report.parent.above}};
+    if (!report.parent.connected) uplink["fault"] = report.parent.fault;
+  }
+  return written({{"name", report.name},
+                  {"listen", report.listen},
+                  {"version", UNISONO_VERSION},
+                  {"control_version", kControlVersion},
+                  {"uptime_s", report.uptime_s},
+                  {"slots", {{"total", report.slots_total}, {"used", report.slots_used}}},
+                  {"threads", report.threads},
+                  {"pools", report.pools},
+                  {"jobs", report.jobs},
+                  {"callers", report.callers},
+                  {"uplink", uplink},
+                  {"draining", report.draining},
+                  {"counters",
+                   {{"frames_in", report.frames.frames_in},
+                    {"frames_out", report.frames.frames_out},
+                    {"garbage", report.frames.garbage},
+                    {"strangers", report.frames.strangers},
+                    {"forged", report.frames.forged},
+                    {"broken", report.frames.broken},
+                    {"accepted", report.calls.accepted},
+                    {"wrong_secrets", report.calls.wrong_secrets},
+                    {"other_versions", report.calls.other_versions},
+                    {"foreign", report.calls.foreign},
+                    {"slow", report.calls.slow},
+                    {"crowded", report.calls.crowded}}},
+                  {"memory_bytes", report.memory_bytes}});
+}
+
+std::string text_of(const std::vector<JobReport>& jobs) {
+  Json list = Json::array();
+  for (const JobReport& job : jobs) {
+    list.push_back({{"job", hex(job.job)},
+                    {"name", job.name},
+                    {"communicators", job.communicators},
+                    {"slots", job.slots},
+                    {"frames", job.traffic.frames_in + job.traffic.frames_out},
+                    {"bytes", job.traffic.bytes_in + job.traffic.bytes_out}});
+  }
+  return written({{"jobs", list}});
+}
+
+std::string text_of(const std::vector<PoolReport>& pools) {
+  Json list = Json::array();
+  for (const PoolReport& pool : pools) list.push_back(json_of(pool));
+  return written({{"pools", list}});
+}
+
+std::string text_of_error(std::string_view sentence) { return written({{"error", sentence}}); }
+
+std::optional<std::vector<std::string>> chain_in_status(std::string_view status) {
+  const Json json = Json::parse(status, nullptr, false);
+  if (!json.is_object() || !json.contains("uplink")) return std::nullopt;
+  std::vector<std::string> chain;
+  const Json& uplink = json["uplink"];
+  if (!uplink.is_object() || !uplink.contains("above") || !uplink["above"].is_array()) return chain;
+  for (const Json& name : uplink["above"]) {
+    if (!name.is_string() || chain.size() >= 64) return std::nullopt;
+    chain.push_back(name.get<std::string>());
+  }
+  return chain;
+}
+
+}  // namespace unisono::slots

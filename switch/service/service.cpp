@@ -1,0 +1,300 @@
+#include "switch/service/service.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include "core/call.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "engine/kernels.hpp"
+#include "switch/control.hpp"
+#include "switch/service/bell.hpp"
+#include "switch/service/callers.hpp"
+#include "switch/service/parent.hpp"
+#include "switch/service/pool_table.hpp"
+#include "switch/service/report.hpp"
+#include "switch/service/worker.hpp"
+
+namespace unisono::slots {
+
+namespace {
+
+using join::Blob;
+using join::Clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// How long a switch waits for the one above it when it starts.
+constexpr seconds kForUplink{5};
+/// How long the last answers may take when it ends.
+constexpr milliseconds kForLastAnswers{500};
+
+join::HostPort place_of(const std::string& listen) {
+  // No HOST:PORT of a caller has port 0.
+  constexpr std::string_view kAny = ":0";
+  const bool any = listen.ends_with(kAny);
+  std::optional<join::HostPort> place = join::parse_host_port(any ? listen.substr(0, listen.size() - 1) + "1" : listen);
+  if (!place) {
+    throw Error(ErrorCode::kInvalidArgument,
+                formatted("the switch is to listen at \"{}\"; allowed is HOST:PORT, as in 10.0.0.9:4700", listen));
+  }
+  if (any) place->port = 0;
+  return *place;
+}
+
+bool is_name(const std::string& name) {
+  return name.size() <= kMostSwitchName &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '"' && c != '\\'; });
+}
+
+/// All operators on all datatypes that a pool folds.
+std::uint64_t capability_of_pools() {
+  Capability capability;
+  capability.version = 1;
+  for (const Datatype dtype : kAllDatatype) {
+    for (const Func func : kAllFunc) {
+      if (func == Func::kNone || is_user(func) || cclo::combine_kernel(func, dtype) == nullptr) continue;
+      capability.datatypes |= 1U << static_cast<unsigned>(dtype);
+      capability.funcs = static_cast<std::uint16_t>(capability.funcs | 1U << static_cast<unsigned>(func));
+    }
+  }
+  return encode(capability)[0];
+}
+
+std::string text_in(const Blob& body) { return {reinterpret_cast<const char*>(body.data()), body.size()}; }
+
+Blob blob_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+ServiceSettings checked(ServiceSettings settings) {
+  const auto refuse = [](const std::string& text) { throw Error(ErrorCode::kInvalidArgument, "the switch: " + text); };
+  constexpr std::size_t kLeastSecret = 16;
+  if (settings.secret.size() < kLeastSecret || settings.secret.size() > join::kMaxSecret) {
+    refuse(formatted("its secret has {} characters; allowed are {} to {}", settings.secret.size(), kLeastSecret,
+                     join::kMaxSecret));
+  }
+  if (!is_name(settings.name)) {
+    refuse(formatted("its name may have up to {} printable characters, without blanks, quotes and backslashes",
+                     kMostSwitchName));
+  }
+  if (settings.slots < 8) refuse(formatted("{} slots; it needs at least 8", settings.slots));
+  if (settings.threads < 1 || settings.threads > 256)
+    refuse(formatted("{} threads; allowed are 1 to 256", settings.threads));
+  if (!settings.uplink.empty() && !join::parse_host_port(settings.uplink)) {
+    refuse(formatted("its uplink is \"{}\"; allowed is HOST:PORT, as in 10.0.0.1:4700", settings.uplink));
+  }
+  if (!settings.say) settings.say = [](const std::string&) {};
+  return settings;
+}
+
+}  // namespace
+
+class Service::Parts final : public CallersHandler {
+ public:
+  explicit Parts(ServiceSettings settings) : settings_(checked(std::move(settings))) {
+    join::HostPort place = place_of(settings_.listen);
+    join::Descriptor listener = take_ports(place);
+    address = place.text();
+    port = place.port;
+    name = settings_.name.empty() ? address : settings_.name;
+    if (!is_name(name)) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  formatted("the switch at {} needs a name: its address is longer than {} characters", address,
+                            kMostSwitchName));
+    }
+    for (std::uint32_t i = 1; i < settings_.threads; ++i) {
+      workers_.push_back(std::make_unique<Worker>(std::uint16_t{0}, settings_.impairment));
+    }
+    if (!settings_.uplink.empty()) {
+      parent_ = std::make_unique<Parent>(
+          settings_.uplink, settings_.secret, name, [this] { bell_.ring(); }, settings_.say);
+      parent_->connect_first(Clock::now() + kForUplink);
+    }
+    table_ = std::make_unique<PoolTable>(name, settings_.secret, settings_.slots, workers_, parent_.get());
+    callers_ = std::make_unique<Callers>(std::move(listener), settings_.secret, name, *this);
+  }
+
+  void run() {
+    for (const auto& worker : workers_) worker->start();
+    if (parent_) parent_->start();
+    try {
+      serve();
+    } catch (...) {
+      end();
+      throw;
+    }
+    end();
+  }
+
+  void stop() noexcept {
+    stopped_.store(true);
+    bell_.ring();
+  }
+
+  std::string address;
+  std::string name;
+  std::uint16_t port = 0;
+
+ private:
+  /// The same number for TCP and UDP; in `place`, then.
+  join::Descriptor take_ports(join::HostPort& place) {
+    constexpr int kTries = 32;
+    const bool any = place.port == 0;
+    for (int i = 1;; ++i) {
+      if (any) place.port = 0;
+      join::Descriptor listener = listen_for_callers(place);
+      place.port = join::port_of(listener);
+      try {
+        workers_.push_back(std::make_unique<Worker>(place.port, settings_.impairment));
+        return listener;
+      } catch (const Error& error) {
+        if (!any || i == kTries) {
+          throw Error(ErrorCode::kBootstrap,
+                      formatted("the switch cannot listen at {}: {}", place.text(), error.what()));
+        }
+      }
+    }
+  }
+
+  void serve() {
+    std::vector<pollfd> watched;
+    join::Deadline until = join::Deadline::max();
+    while (Clock::now() < until && !(ending_ && callers_->all_sent())) {
+      watched.assign(1, {bell_.descriptor(), POLLIN, 0});
+      callers_->watch(watched);
+      const join::Deadline next = std::min(until, callers_->deadline());
+      poll(watched.data(), watched.size(), next == join::Deadline::max() ? -1 : join::milliseconds_until(next));
+      if (watched[0].revents != 0) bell_.quiet();
+      if (stopped_.load()) return;
+      if (parent_) {
+        for (const ParentAnswer& said : parent_->take_answers()) answer(table_->parent_said(said));
+      }
+      callers_->serve(std::span(watched).subspan(1));
+      if (ending_) until = std::min(until, Clock::now() + kForLastAnswers);
+    }
+  }
+
+  void end() {
+    if (parent_) parent_->stop();
+    for (const auto& worker : workers_) worker->stop();
+  }
+
+  Welcome welcome() override {
+    Welcome welcome;
+    welcome.name = name;
+    welcome.capability = capability_of_pools();
+    if (parent_) welcome.above = parent_->state().above;
+    welcome.up_to_bytes = settings_.up_to_bytes;
+    welcome.slots = settings_.slots;
+    welcome.draining = table_->draining();
+    return welcome;
+  }
+
+  void asked(CallerId caller, ControlFrame frame) override {
+    const auto reply = [&](Blob body) { callers_->answer(caller, {frame.kind, frame.number, std::move(body)}); };
+    switch (frame.kind) {
+      case ControlKind::kMake: {
+        const std::optional<PoolRequest> request = pool_request_in(frame.body);
+        if (!request) return callers_->refuse(caller, formatted("the switch {}: a broken request for a pool", name));
+        return answer(table_->make(caller, frame.number, *request));
+      }
+      case ControlKind::kFree: {
+        PoolId id{};
+        if (frame.body.size() != id.size()) {
+          return callers_->refuse(caller, formatted("the switch {}: a broken request to free a pool", name));
+        }
+        std::copy(frame.body.begin(), frame.body.end(), id.begin());
+        table_->free(caller, id);
+        return reply({});
+      }
+      case ControlKind::kAsk:
+        return reply(blob_of(tell(text_in(frame.body))));
+      case ControlKind::kDrain: {
+        const bool drains = frame.body.empty() || frame.body.front() != std::byte{0};
+        if (drains != table_->draining()) {
+          settings_.say(drains ? "the switch is being drained: it makes no more pools"
+                               : "the switch makes pools again");
+        }
+        table_->drain(drains);
+        return reply({});
+      }
+      case ControlKind::kStop:
+        ending_ = true;
+        return reply({});
+    }
+  }
+
+  void gone(CallerId caller) override { table_->gone(caller); }
+
+  void answer(const std::vector<TableAnswer>& answers) {
+    for (const TableAnswer& one : answers) {
+      callers_->answer(one.caller, {ControlKind::kMake, one.number, packed(one.answer)});
+    }
+  }
+
+  std::string tell(const std::string& question) {
+    if (question == "status") return text_of(status());
+    if (question == "jobs") return text_of(table_->report_jobs());
+    constexpr std::string_view kShow = "show ";
+    std::uint32_t communicator = 0;
+    if (question.starts_with(kShow)) {
+      const char* const end = question.data() + question.size();
+      const auto [rest, fault] = std::from_chars(question.data() + kShow.size(), end, communicator);
+      if (fault == std::errc() && rest == end) return text_of(table_->report_pools(communicator));
+    }
+    return text_of_error("a switch is asked for: status, jobs, show N (N is the number of a communicator)");
+  }
+
+  StatusReport status() {
+    StatusReport report;
+    report.name = name;
+    report.listen = address;
+    report.uptime_s = std::chrono::duration<double>(Clock::now() - begin_).count();
+    report.slots_total = table_->places().total();
+    report.slots_used = table_->places().used();
+    report.threads = workers_.size();
+    report.pools = table_->size();
+    report.jobs = table_->jobs();
+    report.callers = callers_->proven();
+    report.uplink = settings_.uplink;
+    if (parent_) report.parent = parent_->state();
+    report.draining = table_->draining();
+    report.memory_bytes = table_->memory_bytes();
+    for (const auto& worker : workers_) {
+      const WorkerCounters counters = worker->counters();
+      report.frames.frames_in += counters.frames_in;
+      report.frames.frames_out += counters.frames_out;
+      report.frames.garbage += counters.garbage;
+      report.frames.strangers += counters.strangers;
+      report.frames.forged += counters.forged;
+      report.frames.broken += counters.broken;
+    }
+    report.calls = callers_->counters();
+    return report;
+  }
+
+  ServiceSettings settings_;
+  const join::Deadline begin_ = Clock::now();
+  Bell bell_;
+  std::atomic<bool> stopped_{false};
+  bool ending_ = false;  ///< somebody has asked for it
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Parent> parent_;
+  std::unique_ptr<PoolTable> table_;
+  std::unique_ptr<Callers> callers_;
+};
+
+Service::Service(ServiceSettings settings) : parts_(std::make_unique<Parts>(std::move(settings))) {}
+Service::~Service() = default;
+const std::string& Service::address() const { return parts_->address; }
+const std::string& Service::name() const { return parts_->name; }
+std::uint16_t Service::port() const { return parts_->port; }
+void Service::run() { parts_->run(); }
+void Service::stop() noexcept { parts_->stop(); }
+
+}  // namespace unisono::slots

@@ -1,0 +1,119 @@
+// Who may speak to a switch, and what becomes of others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "tests/cpp/switch/service/members.hpp"
+
+namespace unisono::slots {
+namespace {
+
+using join::FrameKind;
+using join::FrameReader;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+/// One who does as callers do, but not to the end.
+class Stranger {
+ public:
+  explicit Stranger(const std::string& address) {
+    join::NoConnection failure;
+    connection_ = join::try_connect(*join::parse_host_port(address), within(seconds(5)), failure);
+  }
+  void hello(std::uint32_t version) {
+    hello_.size = version;
+    fill_random(hello_.nonce);
+    join::send_frame(connection_, FrameKind::kHello, std::as_bytes(std::span(&hello_, 1)), within(seconds(5)));
+  }
+  void prove(const std::string& secret) {
+    join::Challenge challenge{};
+    ASSERT_EQ(hear(), FrameReader::Progress::kComplete);
+    ASSERT_TRUE(reader_.body_as(FrameKind::kChallenge, challenge));
+    give(FrameKind::kProof, proof_of_caller(bytes_of_text(secret), hello_, challenge.nonce));
+  }
+  void give(FrameKind kind, std::span<const std::byte> body) {
+    join::send_frame(connection_, kind, body, within(seconds(5)));
+  }
+  void send(const std::string& text) { ::send(connection_.get(), text.data(), text.size(), MSG_NOSIGNAL); }
+  FrameReader::Progress hear() {
+    reader_.restart();
+    return reader_.read_until(connection_, within(seconds(5)));
+  }
+  /// What it is refused with; empty: it is not.
+  std::string refusal() {
+    return hear() == FrameReader::Progress::kComplete && reader_.kind() == FrameKind::kRefused ? reader_.body_text()
+                                                                                               : "";
+  }
+  FrameReader& reader() { return reader_; }
+
+ private:
+  join::Descriptor connection_;
+  FrameReader reader_{kMostControlBytes};
+  join::Hello hello_{};
+};
+
+TEST(Callers, OfAnotherVersionAreToldBoth) {
+  const Serving one("one");
+  Stranger stranger(one.address());
+  stranger.hello(99);
+  EXPECT_THAT(stranger.refusal(), HasSubstr("speaks version 1 of what is said to switches, this process version 99"));
+  EXPECT_EQ(stranger.hear(), FrameReader::Progress::kClosed);
+  EXPECT_THAT(ask_at(one.address(), "status"), HasSubstr(R"("other_versions":1)"));
+}
+
+TEST(Callers, WithAnotherSecretAreRefused) {
+  const Serving one("one");
+  Stranger stranger(one.address());
+  stranger.hello(kControlVersion);
+  stranger.prove("another secret than that");
+  EXPECT_THAT(stranger.refusal(), HasSubstr("the secret is not that of the switch one"));
+  EXPECT_THAT(ask_at(one.address(), "status"), HasSubstr(R"("wrong_secrets":1)"));
+  const std::string other = "another secret than that";
+  try {
+    ControlConnection(one.address(), bytes_of_text(other), within(seconds(5)));
+    ADD_FAILURE() << "it was let in";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("it has another secret"));
+  }
+}
+
+TEST(Callers, WhoAreNoneDisturbNobody) {
+  const Serving one("one");
+  const auto caller = call_at(one.address());
+  Stranger http(one.address());
+  http.send("GET / HTTP/1.1\r\nHost: switch\r\n\r\n");
+  const auto heard = http.hear();
+  EXPECT_TRUE(heard == FrameReader::Progress::kClosed || http.reader().kind() == FrameKind::kRefused);
+  Stranger broken(one.address());
+  broken.give(FrameKind::kGive, std::vector<std::byte>(28));
+  EXPECT_THAT(broken.refusal(), HasSubstr("a broken hello"));
+  Stranger large(one.address());
+  large.give(FrameKind::kHello, std::vector<std::byte>(5000));
+  EXPECT_NE(large.hear(), FrameReader::Progress::kMore);
+  EXPECT_TRUE(caller->make(request_for("one", 2), within(seconds(5))).made);
+}
+
+TEST(Callers, WhoSayWhatIsNoRequestAreRefused) {
+  const Serving one("one");
+  for (const ControlFrame& frame : {ControlFrame{ControlKind::kMake, 1, {}}, ControlFrame{ControlKind::kFree, 1, {}}}) {
+    Stranger stranger(one.address());
+    stranger.hello(kControlVersion);
+    stranger.prove(kSecret);
+    ASSERT_EQ(stranger.hear(), FrameReader::Progress::kComplete);
+    EXPECT_TRUE(welcome_in(stranger.reader().body()));
+    stranger.give(FrameKind::kGive, packed(frame));
+    EXPECT_THAT(stranger.refusal(), HasSubstr("a broken request"));
+  }
+}
+
+TEST(Callers, WhoProveNothingGiveWayToOthers) {
+  const Serving one("one");
+  std::vector<std::unique_ptr<Stranger>> silent;
+  for (int i = 0; i < 70; ++i) silent.push_back(std::make_unique<Stranger>(one.address()));
+  EXPECT_TRUE(call_at(one.address())->make(request_for("one", 2), within(seconds(5))).made);
+  EXPECT_EQ(silent.front()->hear(), FrameReader::Progress::kClosed);
+  EXPECT_THAT(ask_at(one.address(), "status"), testing::Not(HasSubstr(R"("crowded":0)")));
+}
+
+}  // namespace
+}  // namespace unisono::slots
