@@ -35,7 +35,7 @@ HostedPool::HostedPool(const PoolRequest& request, const PoolNode& node, std::sp
     children_[i].out = Envelope(own, number_, node.name, i, Direction::kDown);
   }
   if (node.above.empty()) return;
-  parent_.emplace();
+  parent_ = std::make_unique<Link>();
   parent_->in = Envelope(own, number_, node.above, position_, Direction::kDown);
   parent_->out = Envelope(own, number_, node.above, position_, Direction::kUp);
 }

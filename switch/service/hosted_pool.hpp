@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,8 +65,8 @@ class HostedPool final : public Outlet {
   std::uint64_t number_;
   Datagrams& datagrams_;
   std::vector<Link> children_;
-  std::optional<Link> parent_;
-  std::uint32_t position_;  ///< at the switch above
+  std::unique_ptr<Link> parent_;  ///< null: there is no switch above
+  std::uint32_t position_;        ///< at the switch above
   PoolTraffic traffic_;
   Pool pool_;
 };

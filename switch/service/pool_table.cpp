@@ -113,7 +113,7 @@ PoolAnswer PoolTable::make_new(const PoolRequest& request) {
     ++load_[kept.worker];
     Job& job = jobs_[request.job];
     if (job.pools++ == 0) job.name = request.job_name;
-    kept.worker->add(kept.pool);
+    kept.worker->add(kept.pool, request.job);
     if (kept.pending) parent_->make(kept.request, kept.serial);
     return {};
   } catch (const Error& error) {

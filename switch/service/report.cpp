@@ -117,6 +117,8 @@ std::string text_of(const StatusReport& report) {
                     {"strangers", report.frames.strangers},
                     {"forged", report.frames.forged},
                     {"broken", report.frames.broken},
+                    {"over_share", report.frames.over_share},
+                    {"lost", report.frames.lost},
                     {"accepted", report.calls.accepted},
                     {"wrong_secrets", report.calls.wrong_secrets},
                     {"other_versions", report.calls.other_versions},

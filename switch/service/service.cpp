@@ -273,6 +273,8 @@ class Service::Parts final : public CallersHandler {
       report.frames.strangers += counters.strangers;
       report.frames.forged += counters.forged;
       report.frames.broken += counters.broken;
+      report.frames.over_share += counters.over_share;
+      report.frames.lost += counters.lost;
     }
     report.calls = callers_->counters();
     return report;

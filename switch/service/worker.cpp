@@ -1,7 +1,10 @@
 #include "switch/service/worker.hpp"
 
+#include <linux/sock_diag.h>
 #include <poll.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <utility>
@@ -23,10 +26,10 @@ void Worker::stop() noexcept {
   if (thread_.joinable()) thread_.join();
 }
 
-void Worker::add(std::shared_ptr<HostedPool> pool) {
+void Worker::add(std::shared_ptr<HostedPool> pool, const PoolId& job) {
   const Turn turn(*this);
   const std::uint64_t number = pool->number();
-  pools_.insert_or_assign(number, std::move(pool));
+  pools_[number] = {std::move(pool), fair_share_.enter(job)};
 }
 
 void Worker::remove(std::uint64_t number) {
@@ -34,15 +37,17 @@ void Worker::remove(std::uint64_t number) {
   const Turn turn(*this);
   const auto found = pools_.find(number);
   if (found == pools_.end()) return;
-  counters_.frames_out += found->second->traffic().frames_out;
-  last = std::move(found->second);
+  fair_share_.leave(found->second.share);
+  counters_.frames_out += found->second.pool->traffic().frames_out;
+  last = std::move(found->second.pool);
   pools_.erase(found);
 }
 
 WorkerCounters Worker::counters() {
   const Turn turn(*this);
+  look_for_losses();
   WorkerCounters all = counters_;
-  for (const auto& [number, pool] : pools_) all.frames_out += pool->traffic().frames_out;
+  for (const auto& [number, hosted] : pools_) all.frames_out += hosted.pool->traffic().frames_out;
   return all;
 }
 
@@ -62,9 +67,14 @@ void Worker::work() {
 bool Worker::take_batch() {
   while (wanted_.load() != 0) std::this_thread::yield();
   const std::lock_guard lock(mutex_);
-  const bool more = datagrams_.receive(
-      [this](std::span<std::byte> datagram, const tcp::SystemAddress& from) { take(datagram, from); });
+  std::size_t came = 0;
+  const bool more = datagrams_.receive([&](std::span<std::byte> datagram, const tcp::SystemAddress& from) {
+    ++came;
+    take(datagram, from);
+  });
   datagrams_.flush();
+  // Only a full queue loses anything, and of that a whole batch comes.
+  if (came == Datagrams::kBatch) look_for_losses();
   return more;
 }
 
@@ -79,8 +89,12 @@ void Worker::take(std::span<std::byte> datagram, const tcp::SystemAddress& from)
     ++counters_.strangers;
     return;
   }
+  if (!fair_share_.takes(found->second.share)) {
+    ++counters_.over_share;
+    return;
+  }
   try {
-    if (found->second->take(datagram, *labels, from)) {
+    if (found->second.pool->take(datagram, *labels, from)) {
       ++counters_.frames_in;
     } else {
       ++counters_.forged;
@@ -89,6 +103,17 @@ void Worker::take(std::span<std::byte> datagram, const tcp::SystemAddress& from)
     // One pool's trouble is no other's. Its members fail at their deadlines.
     ++counters_.broken;
   }
+}
+
+/// Asks the system how many datagrams it had no room for.
+void Worker::look_for_losses() {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> of_socket{};
+  socklen_t bytes = sizeof of_socket;
+  if (getsockopt(datagrams_.descriptor(), SOL_SOCKET, SO_MEMINFO, of_socket.data(), &bytes) != 0) return;
+  const std::uint32_t lost = of_socket[SK_MEMINFO_DROPS];
+  calm_batches_ = lost != static_cast<std::uint32_t>(counters_.lost) ? 0 : std::min(calm_batches_ + 1, kCalm);
+  counters_.lost += lost - static_cast<std::uint32_t>(counters_.lost);  // it may begin at 0 again
+  fair_share_.press(calm_batches_ < kCalm);
 }
 
 }  // namespace unisono::slots
