@@ -174,6 +174,7 @@ Blob packed(const Welcome& welcome) {
       .add_value(welcome.capability)
       .add_value(welcome.up_to_bytes)
       .add_value(welcome.slots)
+      .add_value(welcome.room_bytes)
       .add_value(static_cast<std::uint8_t>(welcome.draining));
   for (const std::string& name : welcome.above) packer.add(name);
   return packer.take();
@@ -187,6 +188,7 @@ std::optional<Welcome> welcome_in(std::span<const std::byte> bytes) {
   welcome.capability = unpacker.take_value<std::uint64_t>();
   welcome.up_to_bytes = unpacker.take_value<std::uint64_t>();
   welcome.slots = unpacker.take_value<std::uint32_t>();
+  welcome.room_bytes = unpacker.take_value<std::uint64_t>();
   welcome.draining = unpacker.take_value<std::uint8_t>() != 0;
   while (!unpacker.empty()) {
     welcome.above.push_back(unpacker.take_text());

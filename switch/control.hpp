@@ -85,6 +85,7 @@ struct Welcome {
   std::vector<std::string> above;  ///< names of the switches above it, the next one first
   std::uint64_t up_to_bytes = 0;   ///< it advises not to aggregate calls of more bytes; 0: any
   std::uint32_t slots = 0;         ///< that it has in all
+  std::uint64_t room_bytes = 0;    ///< of datagrams that its system keeps while it does not look
   bool draining = false;
 };
 

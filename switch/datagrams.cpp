@@ -23,8 +23,13 @@ tcp::Socket open_at(bool six, std::uint16_t port, int& fault) {
   if (!made.valid()) return made;
   const int off = 0;
   if (six) setsockopt(made.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  setsockopt(made.get(), SOL_SOCKET, SO_RCVBUF, &kKept, sizeof kKept);
-  setsockopt(made.get(), SOL_SOCKET, SO_SNDBUF, &kKept, sizeof kKept);
+  // More than the system gives everybody, where this process may ask for it.
+  if (setsockopt(made.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kKept, sizeof kKept) != 0) {
+    setsockopt(made.get(), SOL_SOCKET, SO_RCVBUF, &kKept, sizeof kKept);
+  }
+  if (setsockopt(made.get(), SOL_SOCKET, SO_SNDBUFFORCE, &kKept, sizeof kKept) != 0) {
+    setsockopt(made.get(), SOL_SOCKET, SO_SNDBUF, &kKept, sizeof kKept);
+  }
   tcp::Address any;
   any.six = six;
   any.port = port;
@@ -56,6 +61,11 @@ Datagrams::Datagrams(std::uint16_t port, std::size_t most, const udp::Impairment
   if (!socket_.valid()) {
     throw Error(ErrorCode::kBootstrap,
                 formatted("no socket for datagrams at port {}: {}", port, tcp::text_of_error(fault)));
+  }
+  int kept = 0;
+  socklen_t kept_bytes = sizeof kept;
+  if (getsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &kept, &kept_bytes) == 0 && kept > 0) {
+    room_bytes_ = static_cast<std::size_t>(kept);
   }
   sockaddr_storage own{};
   socklen_t bytes = sizeof own;

@@ -26,6 +26,8 @@ class Datagrams {
 
   std::uint16_t port() const { return port_; }
   int descriptor() const { return socket_.get(); }
+  /// Bytes that the system keeps of what comes while nobody looks, with what it counts beside datagrams.
+  std::size_t room_bytes() const { return room_bytes_; }
   /// An address as this socket takes it.
   tcp::SystemAddress reachable(const tcp::Address& address, unsigned scope) const;
 
@@ -37,16 +39,16 @@ class Datagrams {
   void flush();
 
   /// Calls `take(datagram, from)` for what has come, at most kBatch; behind a datagram there is slack that may be
-  /// overwritten. Datagrams that are too long are dropped. False if nothing had come.
+  /// overwritten. Datagrams that are too long are dropped. How many had come.
   template <class Take>
-  bool receive(Take&& take) {
+  std::size_t receive(Take&& take) {
     const std::size_t got = receive_batch();
     for (std::size_t i = 0; i < got; ++i) {
       if ((came_[i].msg_hdr.msg_flags & MSG_TRUNC) != 0) continue;
       from_[i].bytes = came_[i].msg_hdr.msg_namelen;
       take(std::span<std::byte>(in_.data() + i * stride_, came_[i].msg_len), from_[i]);
     }
-    return got != 0;
+    return got;
   }
 
  private:
@@ -56,6 +58,7 @@ class Datagrams {
   tcp::Socket socket_;
   bool six_ = true;
   std::uint16_t port_ = 0;
+  std::size_t room_bytes_ = 0;
   std::size_t stride_;
   std::vector<std::byte> in_;
   std::vector<std::byte> out_;

@@ -207,14 +207,15 @@ bool Aggregation::poll() {
   if (!busy && ++idle_rounds_ % kIdleRounds != 0) return false;
   bool any = false;
   Time now = std::chrono::steady_clock::now();
-  while (datagrams_->receive([&](std::span<std::byte> datagram, const tcp::SystemAddress&) {
-    const std::optional<Labels> labels = labels_of(datagram);
-    const auto found = labels ? pools_.find(labels->pool) : pools_.end();
-    if (found == pools_.end()) return;
-    any = found->second.communicator->link(found->second.pool).take(datagram, now) || any;
-  })) {
-    now = std::chrono::steady_clock::now();
-  }
+  const auto take_batch = [&] {
+    return datagrams_->receive([&](std::span<std::byte> datagram, const tcp::SystemAddress&) {
+      const std::optional<Labels> labels = labels_of(datagram);
+      const auto found = labels ? pools_.find(labels->pool) : pools_.end();
+      if (found == pools_.end()) return;
+      any = found->second.communicator->link(found->second.pool).take(datagram, now) || any;
+    });
+  };
+  while (take_batch() == Datagrams::kBatch) now = std::chrono::steady_clock::now();
   Time due = Time::max();
   for (const auto& [number, communicator] : communicators_) {
     communicator->tick(now);

@@ -25,8 +25,7 @@ constexpr std::size_t kMostPayload = 8192;
 constexpr std::size_t kLeastPayload = 256;
 constexpr std::uint32_t kMostSlots = 64;
 constexpr std::uint32_t kLeastSlots = 2;
-/// What systems keep of datagrams for a socket, without being told to keep more; and what they count beside each.
-constexpr std::size_t kSocketBytes = 400'000;
+/// What systems count beside each datagram that they keep for a socket.
 constexpr std::size_t kBesideDatagram = 768;
 /// What a switch in software should carry, if nobody says otherwise: it takes in all that the ranks have, by one port.
 constexpr std::uint64_t kUpTo = std::uint64_t{32} * 1024;
@@ -116,6 +115,22 @@ class Arrangement {
     }
   }
 
+  static bool is_near(const MemberCard& card, std::uint32_t address) {
+    return address < 64 && (card.near >> address & 1U) != 0;
+  }
+
+  /// The switch that a rank hangs below in a tree.
+  std::uint32_t leaf_for(std::uint32_t rank) const {
+    std::vector<std::uint32_t> choice;
+    for (const bool any : {false, true}) {
+      for (const auto& [address, welcome] : welcomes_) {
+        if (any || is_near(cards_[rank], address)) choice.push_back(address);
+      }
+      if (!choice.empty()) break;
+    }
+    return choice[static_cast<std::size_t>(std::uint64_t{rank} * choice.size() / cards_.size())];
+  }
+
   void ask_switches() {
     std::string failure;
     for (std::uint32_t i = 0; i < settings_.addresses.size(); ++i) {
@@ -125,7 +140,9 @@ class Arrangement {
         welcomes_.emplace(i, std::move(welcome));
       } catch (const Error& error) {
         failure = error.what();
-        if (std::any_of(cards_.begin(), cards_.end(), [&](const auto& card) { return card.near == i; })) throw;
+        const bool wanted =
+            std::any_of(cards_.begin(), cards_.end(), [&](const auto& card) { return is_near(card, i); });
+        if (wanted && settings_.addresses.size() > 1) throw;
       }
     }
     if (welcomes_.empty()) refuse(failure);
@@ -144,7 +161,9 @@ class Arrangement {
 
   /// So many slots that what is on its way to the switch with `children` has room before it.
   std::uint32_t slots_for(std::size_t children, std::size_t payload) const {
-    const std::size_t most = kSocketBytes / (children * (datagram_bytes(payload) + kBesideDatagram));
+    std::size_t room = ~std::size_t{0};
+    for (const auto& [address, welcome] : welcomes_) room = std::min<std::size_t>(room, welcome.room_bytes);
+    const std::size_t most = room / (children * (datagram_bytes(payload) + kBesideDatagram));
     return std::clamp(static_cast<std::uint32_t>(std::bit_floor(std::max<std::size_t>(most, 1))), kLeastSlots,
                       kMostSlots);
   }
@@ -231,8 +250,7 @@ class Arrangement {
     std::vector<std::uint32_t> leaf_of(cards_.size());
     std::map<std::uint32_t, std::vector<std::string>> paths;  // of the leaves in use, upwards
     for (std::uint32_t rank = 0; rank < cards_.size(); ++rank) {
-      const std::uint32_t near = cards_[rank].near;
-      leaf_of[rank] = welcomes_.contains(near) ? near : welcomes_.begin()->first;
+      leaf_of[rank] = leaf_for(rank);
       std::vector<std::string>& path = paths[leaf_of[rank]];
       if (!path.empty()) continue;
       const Welcome& welcome = welcomes_.at(leaf_of[rank]);
@@ -341,8 +359,7 @@ MemberCard card_of(const AggregationSettings& settings, std::span<const SwitchPl
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::size_t longest = udp::Port::longest_to(places[i].address, places[i].scope);
     card.longest = std::min(card.longest, static_cast<std::uint32_t>(longest));
-    const bool near = card.near == MemberCard::kNowhere && i < MemberCard::kNowhere;
-    if (near && in_own_network(places[i].address)) card.near = static_cast<std::uint8_t>(i);
+    if (i < 64 && in_own_network(places[i].address)) card.near |= std::uint64_t{1} << i;
   }
   return card;
 }

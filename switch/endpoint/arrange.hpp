@@ -14,16 +14,15 @@ namespace unisono::slots {
 
 /// Of one rank. The same bytes on all machines.
 struct MemberCard {
-  static constexpr std::uint8_t kNowhere = 0xff;
   std::uint64_t addresses = 0;    ///< a digest of the list of addresses
+  std::uint64_t near = 0;         ///< bit n: the n-th address is in a network of its own; the first 64 only
   std::uint64_t up_to_bytes = 0;  ///< that it wants; 0: as advised
   std::uint32_t longest = 0;      ///< datagram, bytes, on the way to every switch
   std::uint8_t able = 0;          ///< it can have calls carried
-  std::uint8_t near = kNowhere;   ///< position of the address in a network of its own; kNowhere: none
   std::uint8_t stable = 0;        ///< see AggregationSettings
-  std::uint8_t reserved = 0;
+  std::uint8_t reserved[2] = {};
 };
-static_assert(sizeof(MemberCard) == 24);
+static_assert(sizeof(MemberCard) == 32);
 
 /// An address that was looked up.
 struct SwitchPlace {
@@ -42,8 +41,9 @@ struct Wanted {
   std::string job_name;
 };
 
-/// What all are to do. Several switches with one above them in common form a tree, each rank below the one that is near
-/// it, else below the first; those without share each vector. Never throws: what goes wrong is the plan's refusal.
+/// What all are to do. Several switches with one above them in common form a tree, each rank below one that is near it;
+/// if several are, or none is, ranks are dealt out to them in blocks. Switches with none in common share each vector.
+/// Never throws: what goes wrong is the plan's refusal.
 Plan arrange(const AggregationSettings& settings, Keeper& keeper, const Wanted& wanted,
              std::span<const MemberCard> cards, join::Deadline deadline);
 

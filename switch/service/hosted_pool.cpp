@@ -23,11 +23,12 @@ PoolShape HostedPool::shape_of(const PoolRequest& request, const PoolNode& node,
 }
 
 HostedPool::HostedPool(const PoolRequest& request, const PoolNode& node, std::span<const std::byte> secret,
-                       Datagrams& datagrams, std::uint64_t generation)
+                       Datagrams& datagrams, std::uint64_t generation, const std::atomic<bool>* above_answers)
     : number_(number_of_pool(request.id)),
       datagrams_(datagrams),
       children_(node.below.size()),
       position_(node.position),
+      above_answers_(node.above.empty() ? nullptr : above_answers),
       pool_(shape_of(request, node, generation), *this) {
   const Digest own = pool_secret(secret, request.id);
   for (std::uint32_t i = 0; i < children_.size(); ++i) {
@@ -64,6 +65,7 @@ bool HostedPool::take_from_child(std::span<std::byte> datagram, const Labels& la
   }
   ++traffic_.frames_in;
   traffic_.bytes_in += datagram.size();
+  if (above_answers_ != nullptr && !above_answers_->load(std::memory_order_relaxed)) return true;
   pool_.from_child(frame);
   return true;
 }

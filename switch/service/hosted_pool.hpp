@@ -1,6 +1,7 @@
 // A pool with what ties it to the network: keys, addresses of its members, and the socket through which it sends.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -30,10 +31,11 @@ struct PoolTraffic {
 /// lock.
 class HostedPool final : public Outlet {
  public:
-  /// `node` is this switch's in the request. `secret` is the switch's. `datagrams` must outlive the pool. Throws
-  /// Error(kInvalidArgument) if the shape is not allowed.
+  /// `node` is this switch's in the request. `secret` is the switch's. `datagrams` must outlive the pool, and so must
+  /// `above_answers`: whether the switch above does; null if there is none. Throws Error(kInvalidArgument) if the shape
+  /// is not allowed.
   HostedPool(const PoolRequest& request, const PoolNode& node, std::span<const std::byte> secret, Datagrams& datagrams,
-             std::uint64_t generation);
+             std::uint64_t generation, const std::atomic<bool>* above_answers);
 
   /// Names the pool in datagrams.
   std::uint64_t number() const { return number_; }
@@ -67,6 +69,7 @@ class HostedPool final : public Outlet {
   std::vector<Link> children_;
   std::unique_ptr<Link> parent_;  ///< null: there is no switch above
   std::uint32_t position_;        ///< at the switch above
+  const std::atomic<bool>* above_answers_;
   PoolTraffic traffic_;
   Pool pool_;
 };

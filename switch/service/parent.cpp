@@ -29,7 +29,9 @@ constexpr milliseconds kLongestPause{1000};
 /// Of one attempt to connect and to prove.
 constexpr seconds kToConnect{2};
 /// It is asked so often who is above it.
-constexpr seconds kBetweenLooks{2};
+constexpr seconds kBetweenLooks{1};
+/// And has so long to say it.
+constexpr milliseconds kToAnswer{1500};
 /// A host that does not answer any more is noticed after so long.
 constexpr milliseconds kSilent{2000};
 
@@ -170,6 +172,7 @@ void Parent::connect(Deadline deadline) {
   connection_ = std::move(made);
   descriptor_ = connection_->descriptor();
   state_.connected = true;
+  answers_now_.store(true);
   state_.fault.clear();
   pause_ = milliseconds(0);
   next_look_ = Clock::now() + kBetweenLooks;
@@ -189,6 +192,7 @@ void Parent::broke(const std::string& why) {
     descriptor_ = -1;
     news = state_.connected;
     state_.connected = false;
+    answers_now_.store(false);
     state_.fault = why;
   }
   connection_.reset();
@@ -268,7 +272,7 @@ void Parent::give_up_late() {
 void Parent::look() {
   if (!connection_ || Clock::now() < next_look_) return;
   const join::Blob status =
-      connection_->ask(ControlKind::kAsk, bytes_of(std::string("status")), Clock::now() + kPatience);
+      connection_->ask(ControlKind::kAsk, bytes_of(std::string("status")), Clock::now() + kToAnswer);
   next_look_ = Clock::now() + kBetweenLooks;
   const auto above = chain_in_status({reinterpret_cast<const char*>(status.data()), status.size()});
   if (!above) return;

@@ -2,6 +2,7 @@
 // time; it connects again when the connection breaks, and then makes all pools there again.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -57,6 +58,9 @@ class Parent {
   void free(const PoolId& id);
   std::vector<ParentAnswer> take_answers();
   ParentState state();
+  /// Whether it has answered lately. While it does not, pools that it is above are silent, so that their members find
+  /// out: what they hear from this switch would say that all is well.
+  const std::atomic<bool>& answers() const { return answers_now_; }
 
   static constexpr std::chrono::seconds kPatience{5};
 
@@ -108,6 +112,7 @@ class Parent {
   std::vector<ParentAnswer> answers_;
   ParentState state_;
   int descriptor_ = -1;  ///< of the connection that is waited for
+  std::atomic<bool> answers_now_{false};
   bool stopped_ = false;
 
   std::thread thread_;

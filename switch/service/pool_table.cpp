@@ -99,18 +99,18 @@ PoolAnswer PoolTable::make_new(const PoolRequest& request) {
     entry.words = packed(request);
     entry.places = places;
     entry.serial = next_serial_++;
-    entry.worker = &least_loaded();
+    entry.worker = &worker_of(number_of_pool(request.id));
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
     // Grows over restarts, and within one, whatever the clock does.
     last_generation_ = std::max(static_cast<std::uint64_t>(nanoseconds), last_generation_ + 1);
     entry.pool = std::make_shared<HostedPool>(request, *request.node(name_), std::as_bytes(std::span(secret_)),
-                                              entry.worker->datagrams(), last_generation_);
+                                              entry.worker->datagrams(), last_generation_,
+                                              parent_ == nullptr ? nullptr : &parent_->answers());
     Entry& kept = pools_.emplace(request.id, std::move(entry)).first->second;
     kept.node = kept.request.node(name_);
     kept.pending = !kept.node->above.empty();
     numbers_[kept.pool->number()] = request.id;
-    ++load_[kept.worker];
     Job& job = jobs_[request.job];
     if (job.pools++ == 0) job.name = request.job_name;
     kept.worker->add(kept.pool, request.job);
@@ -134,14 +134,8 @@ PoolAnswer PoolTable::answer_of(Entry& entry) const {
   return answer;
 }
 
-Worker& PoolTable::least_loaded() const {
-  const auto load = [this](const auto& worker) {
-    const auto found = load_.find(worker.get());
-    return found == load_.end() ? 0 : found->second;
-  };
-  return **std::min_element(workers_.begin(), workers_.end(),
-                            [&](const auto& a, const auto& b) { return load(a) < load(b); });
-}
+/// The same after a restart, so that members find it at the same port.
+Worker& PoolTable::worker_of(std::uint64_t number) const { return *workers_[number % workers_.size()]; }
 
 void PoolTable::free(CallerId caller, const PoolId& id) {
   const auto found = pools_.find(id);
@@ -161,7 +155,6 @@ PoolTable::Entries::iterator PoolTable::erase(Entries::iterator one) {
   entry.worker->remove(entry.pool->number());
   if (!entry.node->above.empty()) parent_->free(one->first);
   numbers_.erase(entry.pool->number());
-  --load_[entry.worker];
   places_.give(entry.request.job, entry.places);
   const auto job = jobs_.find(entry.request.job);
   add(job->second.over, entry.pool->traffic());  // no worker has it any more

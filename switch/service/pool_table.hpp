@@ -76,7 +76,7 @@ class PoolTable {
   PoolAnswer make_new(const PoolRequest& request);
   PoolAnswer answer_of(Entry& entry) const;
   Entries::iterator erase(Entries::iterator entry);
-  Worker& least_loaded() const;
+  Worker& worker_of(std::uint64_t number) const;
   PoolReport report(const Entry& entry) const;
 
   const std::string name_;
@@ -86,8 +86,7 @@ class PoolTable {
   Places places_;
   Entries pools_;
   std::map<std::uint64_t, PoolId> numbers_;  ///< in datagrams
-  std::map<const Worker*, std::size_t> load_;
-  std::map<PoolId, Job> jobs_;  ///< that have pools
+  std::map<PoolId, Job> jobs_;               ///< that have pools
   std::uint64_t next_serial_ = 1;
   std::uint64_t last_generation_ = 0;
   bool draining_ = false;

@@ -108,7 +108,7 @@ class Service::Parts final : public CallersHandler {
                             kMostSwitchName));
     }
     for (std::uint32_t i = 1; i < settings_.threads; ++i) {
-      workers_.push_back(std::make_unique<Worker>(std::uint16_t{0}, settings_.impairment));
+      workers_.push_back(worker_near(static_cast<std::uint16_t>(port + i)));
     }
     if (!settings_.uplink.empty()) {
       parent_ = std::make_unique<Parent>(
@@ -141,6 +141,15 @@ class Service::Parts final : public CallersHandler {
   std::uint16_t port = 0;
 
  private:
+  /// At a port that is the same after a restart, if it is free.
+  std::unique_ptr<Worker> worker_near(std::uint16_t wanted) const {
+    try {
+      return std::make_unique<Worker>(wanted, settings_.impairment);
+    } catch (const Error&) {
+      return std::make_unique<Worker>(std::uint16_t{0}, settings_.impairment);
+    }
+  }
+
   /// The same number for TCP and UDP; in `place`, then.
   join::Descriptor take_ports(join::HostPort& place) {
     constexpr int kTries = 32;
@@ -190,6 +199,7 @@ class Service::Parts final : public CallersHandler {
     welcome.capability = capability_of_pools();
     if (parent_) welcome.above = parent_->state().above;
     welcome.up_to_bytes = settings_.up_to_bytes;
+    welcome.room_bytes = workers_[0]->datagrams().room_bytes();
     welcome.slots = settings_.slots;
     welcome.draining = table_->draining();
     return welcome;

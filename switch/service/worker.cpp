@@ -68,7 +68,7 @@ bool Worker::take_batch() {
   while (wanted_.load() != 0) std::this_thread::yield();
   const std::lock_guard lock(mutex_);
   std::size_t came = 0;
-  const bool more = datagrams_.receive([&](std::span<std::byte> datagram, const tcp::SystemAddress& from) {
+  const bool more = 0 != datagrams_.receive([&](std::span<std::byte> datagram, const tcp::SystemAddress& from) {
     ++came;
     take(datagram, from);
   });
