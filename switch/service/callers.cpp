@@ -51,6 +51,9 @@ void set_options(const Descriptor& connection) {
   if (!same.valid()) return;
   tcp::set_options(same);
   tcp::set_patience(same, kSilent);
+  // While something is under way to it, the system would else try for a quarter of an hour.
+  const auto unread = static_cast<unsigned>(milliseconds(kUnread).count());
+  setsockopt(same.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &unread, sizeof unread);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@
 #include "platform/join/frames.hpp"
 #include "platform/join/meeting_file.hpp"
 #include "platform/join/pmi.hpp"
+#include "switch/control.hpp"
 #include "switch/frame.hpp"
 #include "tests/cpp/network/wire.hpp"
 
@@ -392,6 +393,29 @@ void slot_frames(Corpus& corpus) {
   corpus.add("slot_frames", {reinterpret_cast<const char*>(datagram.data()), datagram.size()});
 }
 
+/// What is said to a switch, and what it says: a leaf below a top, with two ranks.
+void switch_control(Corpus& corpus) {
+  const auto add = [&corpus](std::uint8_t kind, std::span<const std::byte> bytes) {
+    corpus.add("switch_control", Bytes().put(kind).put_bytes(bytes).text);
+  };
+  slots::PoolRequest request;
+  request.job_name = "program";
+  request.ranks = 2;
+  request.slots = 8;
+  request.payload_bytes = 1344;
+  request.nodes = {{"top", "", 0, {{"leaf", {0, 2}}}}, {"leaf", "top", 0, {{"", {0, 1}}, {"", {1, 1}}}}};
+  add(0, slots::packed(request));
+  add(1, slots::packed(slots::PoolAnswer{true, "", 0, 4711, 1}));
+  add(1, slots::packed(slots::PoolAnswer{false, "no room", 4, 0, 0}));
+  slots::Welcome welcome;
+  welcome.name = "leaf";
+  welcome.above = {"top"};
+  add(2, slots::packed(welcome));
+  add(3, slots::packed(slots::ControlFrame{slots::ControlKind::kMake, 1, slots::packed(request)}));
+  const std::string status = R"({"name":"leaf","uplink":{"name":"top","connected":true,"above":["top"]}})";
+  add(4, std::as_bytes(std::span(status)));
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
@@ -407,6 +431,7 @@ int main(int count, char** arguments) try {
   ofi_datagrams(corpus);
   udp_sessions(corpus);
   slot_frames(corpus);
+  switch_control(corpus);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "fuzz_seeds: %s\n", error.what());
