@@ -38,8 +38,8 @@ class CarriedCall final : public KernelRun {
     kDeclined,  ///< the engine is to execute its program
   };
 
-  CarriedCall(CarriedCommunicator& communicator, const Call& call, const std::byte* src, std::byte* dst)
-      : communicator_(&communicator), call(call), src(src), dst(dst) {}
+  CarriedCall(CarriedCommunicator& communicator, const Call& of, const std::byte* from, std::byte* to)
+      : communicator_(&communicator), call(of), src(from), dst(to) {}
 
   const char* name() const override;
   void begin() override;

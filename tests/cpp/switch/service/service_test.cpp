@@ -251,7 +251,9 @@ TEST(Switch, CarriesHundredsOfPoolsInMemoryThatDoesNotGrow) {
     ASSERT_TRUE(answer.made) << answer.refusal;
     ports.push_back(answer.port);
   }
-  EXPECT_EQ(std::count(ports.begin(), ports.end(), one.port()), static_cast<long>(kPools / 3));
+  // Which worker has a pool follows from its id, so that it is the same after a restart.
+  EXPECT_GT(std::count(ports.begin(), ports.end(), one.port()), static_cast<long>(kPools / 6));
+  EXPECT_LT(std::count(ports.begin(), ports.end(), one.port()), static_cast<long>(kPools / 2));
   const std::string memory = "\"memory_bytes\":" + std::to_string(kPools * 2 * 4 * 2 * 1344) + "}";
   EXPECT_THAT(ask_at(one.address(), "status"), HasSubstr(memory));
   for (std::uint64_t i = 0; i < kPools; ++i) {
