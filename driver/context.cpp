@@ -174,6 +174,11 @@ void Context::begin_with(RuleChoice choice) {
   arrange_carriers(0, all);
 }
 
+std::string Context::carrier_of(std::uint32_t communicator) const {
+  const std::shared_ptr<Endpoint> own = endpoint();
+  return own->aggregation == nullptr ? std::string() : own->aggregation->carrier_of(communicator);
+}
+
 void Context::arrange_carriers(std::uint32_t communicator, std::span<const std::uint32_t> endpoints) const {
   const std::shared_ptr<Endpoint> own = endpoint();
   if (own->aggregation == nullptr || !own->engine->state(communicator).agreed.aggregates) return;

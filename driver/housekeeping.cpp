@@ -150,6 +150,9 @@ unisono_result unisono_communicator_describe(const unisono_communicator* communi
     result.calls = now.calls;
     result.lanes = now.lanes ? 1 : 0;
     result.revoked = now.revoked ? 1 : 0;
+    thread_local std::string carrier;
+    carrier = own->context->carrier_of(own->number);
+    result.carrier = carrier.c_str();
     export_struct(result, state, "unisono_communicator_state");
   });
 }

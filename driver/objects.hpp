@@ -94,6 +94,8 @@ class Context {
   /// Has the calls of a new communicator carried by switches, where that can be: collective over its members, who all
   /// have it. Throws Error.
   void arrange_carriers(std::uint32_t communicator, std::span<const std::uint32_t> endpoints) const;
+  /// The switches that do, in words; empty: none. Throws Error.
+  std::string carrier_of(std::uint32_t communicator) const;
   RuleChoice rule_choice() const;
   /// Changes settings, for communicators that are made later. Throws Error.
   void configure(const unisono_settings& given);

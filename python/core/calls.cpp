@@ -466,7 +466,7 @@ class Communicator {
     without_gil([&] { return unisono_communicator_describe(handle_, &now); });
     return nb::make_tuple(now.number, now.epoch, now.group_size, now.eager_limit, now.segment_bytes,
                           now.rx_buffer_count, now.timeout_seconds, now.capability, now.calls, now.lanes != 0,
-                          now.revoked != 0, now.groups, now.group);
+                          now.revoked != 0, now.groups, now.group, std::string(now.carrier));
   }
 
   std::vector<std::pair<std::string, std::uint64_t>> counters() const {

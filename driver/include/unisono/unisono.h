@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 14
+#define UNISONO_ABI_MINOR 15
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -438,6 +438,8 @@ typedef struct {
   int revoked;            /* 1: it has failed */
   uint32_t groups;        /* their number; 1: one level */
   uint32_t group;         /* this rank's, counted from 0 in order of their first ranks */
+  const char* carrier;    /* the switches that carry calls which are made now, in words; empty: ranks alone. Valid until
+                             the thread's next call of this function */
 } unisono_communicator_state;
 UNISONO_API unisono_result unisono_communicator_describe(const unisono_communicator* communicator,
                                                          unisono_communicator_state* state);
