@@ -168,7 +168,11 @@ void Context::begin_with(RuleChoice choice) {
   const auto determinism = static_cast<cost::Determinism>(rule_choice().determinism);
   const bool stable =
       cost::rules_in_force(determinism, rule_choice().algorithms).determinism >= cost::Determinism::kSizeStable;
-  own->aggregation = slots::Aggregation::make(*native, *own->poe, stable);
+  own->aggregation = slots::Aggregation::make(*native, *own->poe, [stable] {
+    slots::AggregationSettings settings = slots::aggregation_of_environment();
+    settings.stable = stable;
+    return settings;
+  });
   std::vector<std::uint32_t> all(own->poe->size());
   std::iota(all.begin(), all.end(), 0U);
   arrange_carriers(0, all);

@@ -39,12 +39,22 @@ class LoopPoe final : public Poe {
     return talkers_;
   }
 
-  bool poll() override { return network_->poll(); }
+  bool poll() override {
+    const bool came = companion_ != nullptr && companion_->poll();
+    return network_->poll() || came;
+  }
+  /// Nothing rings for a companion while this endpoint sleeps, so it sleeps for a short time only.
+  bool attach(Companion* companion) override {
+    companion_ = companion;
+    return true;
+  }
   std::uint32_t activity() const override { return network_->box().activity(); }
   void wait(std::uint32_t seen, std::chrono::microseconds at_most) override {
     // Longer than a process lives, and within what the clock can hold.
     constexpr std::chrono::microseconds kLongest = std::chrono::hours(24 * 365);
-    network_->box().sleep(seen, std::chrono::steady_clock::now() + std::min(at_most, kLongest));
+    constexpr std::chrono::microseconds kBesideCompanion{100};
+    network_->box().sleep(seen, std::chrono::steady_clock::now() +
+                                    std::min(at_most, companion_ == nullptr ? kLongest : kBesideCompanion));
   }
 
   Liveness liveness(std::uint32_t peer) override { return network_->liveness(peer); }
@@ -59,6 +69,7 @@ class LoopPoe final : public Poe {
  private:
   std::unique_ptr<LoopNetwork> network_;
   std::vector<std::uint32_t> talkers_;
+  Companion* companion_ = nullptr;
 };
 
 }  // namespace unisono::loop

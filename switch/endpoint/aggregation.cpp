@@ -25,15 +25,16 @@ constexpr std::uint32_t kIdleRounds = 64;
 
 }  // namespace
 
-std::unique_ptr<Aggregation> Aggregation::make(NativeEngine& engine, Poe& poe, bool stable) {
+std::unique_ptr<Aggregation> Aggregation::make(NativeEngine& engine, Poe& poe,
+                                               const std::function<AggregationSettings()>& settings) {
   if (!poe.attach(nullptr)) return nullptr;
-  return std::unique_ptr<Aggregation>(new Aggregation(engine, poe, stable));
+  return std::unique_ptr<Aggregation>(new Aggregation(engine, poe, settings));
 }
 
-Aggregation::Aggregation(NativeEngine& engine, Poe& poe, bool stable) : engine_(engine), poe_(poe) {
+Aggregation::Aggregation(NativeEngine& engine, Poe& poe, const std::function<AggregationSettings()>& settings)
+    : engine_(engine), poe_(poe) {
   try {
-    settings_ = aggregation_of_environment();
-    settings_.stable = stable;
+    settings_ = settings();
     const join::Deadline deadline = join::Clock::now() + kPatience;
     for (const std::string& text : settings_.addresses) {
       const std::optional<join::HostPort> where = join::parse_host_port(text);

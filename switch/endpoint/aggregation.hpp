@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,9 +26,10 @@ namespace unisono::slots {
 /// its members; from then on calls that slots carry go to the switches (CallCarrier), until these are given up.
 class Aggregation final : private CallCarrier, private Companion {
  public:
-  /// Null if the endpoint has no network between hosts. Otherwise never fails: what is wrong with the settings of this
-  /// process is told in `arrange_for`, so that no rank is waited for in vain. Both outlive it.
-  static std::unique_ptr<Aggregation> make(NativeEngine& engine, Poe& poe, bool stable);
+  /// Null if the endpoint has no network between hosts. Otherwise never fails: if `settings` throws Error, that is told
+  /// in `arrange_for`, so that no rank is waited for in vain. Engine and network outlive it.
+  static std::unique_ptr<Aggregation> make(NativeEngine& engine, Poe& poe,
+                                           const std::function<AggregationSettings()>& settings);
   ~Aggregation();
   Aggregation(const Aggregation&) = delete;
   Aggregation& operator=(const Aggregation&) = delete;
@@ -46,7 +48,7 @@ class Aggregation final : private CallCarrier, private Companion {
     CarriedCommunicator* communicator = nullptr;
   };
 
-  Aggregation(NativeEngine& engine, Poe& poe, bool stable);
+  Aggregation(NativeEngine& engine, Poe& poe, const std::function<AggregationSettings()>& settings);
 
   std::shared_ptr<KernelRun> carry(std::uint32_t communicator, const Call& call, const Binding& src,
                                    const Binding& dst) override;

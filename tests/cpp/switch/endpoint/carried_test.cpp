@@ -1,0 +1,320 @@
+// Calls of ranks that switches carry: what comes of them, also when switches end in the middle of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "core/crc32c.hpp"
+#include "tests/cpp/switch/endpoint/carried_job.hpp"
+
+namespace unisono::slots {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr std::uint32_t kRanks = 5;
+
+std::int64_t value(std::uint32_t rank, std::uint64_t i) {
+  return static_cast<std::int64_t>((rank + 1) * 1000003 + i * (rank + 7));
+}
+
+std::vector<std::int64_t> values(std::uint32_t rank, std::uint64_t count) {
+  std::vector<std::int64_t> made(count);
+  for (std::uint64_t i = 0; i < count; ++i) made[i] = value(rank, i);
+  return made;
+}
+
+/// All that slots carry, on data that differ, with one count.
+void run_all(const Rank& own, std::uint64_t count) {
+  const std::uint32_t root = static_cast<std::uint32_t>(count % own.ranks);
+  std::vector<std::int64_t> sums(count);
+  for (std::uint32_t rank = 0; rank < own.ranks; ++rank) {
+    for (std::uint64_t i = 0; i < count; ++i) sums[i] += value(rank, i);
+  }
+  std::vector<std::int64_t> src = values(own.rank, count);
+  {
+    std::vector<std::int64_t> dst = src;
+    own.engine.run(own.sum_in_place(Datatype::kInt64, dst));
+    ASSERT_EQ(dst, sums);
+    std::vector<std::int64_t> other(count);
+    CallRequest request = own.request(Collective::kAllreduce, Datatype::kInt64, count);
+    request.call.func = Func::kSum;
+    request.src = Rank::binding(src);
+    request.dst = Rank::binding(other);
+    own.engine.run(request);
+    ASSERT_EQ(other, sums);
+  }
+  {
+    std::vector<std::int64_t> dst(count, -1);
+    CallRequest request = own.request(Collective::kReduce, Datatype::kInt64, count);
+    request.call.func = Func::kSum;
+    request.call.root = root;
+    request.src = Rank::binding(src);
+    request.dst = Rank::binding(dst);
+    own.engine.run(request);
+    ASSERT_EQ(dst, own.rank == root ? sums : std::vector<std::int64_t>(count, -1));
+  }
+  {
+    std::vector<std::int64_t> dst = own.rank == root ? values(root, count) : std::vector<std::int64_t>(count);
+    CallRequest request = own.request(Collective::kBcast, Datatype::kInt64, count);
+    request.call.root = root;
+    request.dst = Rank::binding(dst);
+    own.engine.run(request);
+    ASSERT_EQ(dst, values(root, count));
+  }
+  {
+    std::vector<std::int64_t> all(count * own.ranks);
+    CallRequest request = own.request(Collective::kAllgather, Datatype::kInt64, count);
+    request.src = Rank::binding(src);
+    request.dst = Rank::binding(all);
+    own.engine.run(request);
+    for (std::uint32_t rank = 0; rank < own.ranks; ++rank) {
+      for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(all[rank * count + i], value(rank, i));
+    }
+    std::vector<std::int64_t> mine(count);
+    request = own.request(Collective::kReduceScatter, Datatype::kInt64, count);
+    request.call.func = Func::kSum;
+    for (std::int64_t& one : all) one += own.rank;
+    request.src = Rank::binding(all);
+    request.dst = Rank::binding(mine);
+    own.engine.run(request);
+    const auto of_ranks = static_cast<std::int64_t>(own.ranks * (own.ranks - 1) / 2);
+    for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(mine[i], own.ranks * value(own.rank, i) + of_ranks);
+  }
+  own.engine.run(own.request(Collective::kBarrier, Datatype::kNone, 0));
+}
+
+std::string frames_of(const std::string& address) {
+  const std::string status = ask_at(address, "status");
+  const std::size_t at = status.find("\"frames_in\":");
+  return status.substr(at, status.find(',', at) - at);
+}
+
+TEST(Carried, SixCollectivesOfAnyLength) {
+  Serving one("one");
+  const auto errors = run_carried(kRanks, settings_for({one.address()}), [&](Rank& own) {
+    ASSERT_TRUE(own.carried());
+    for (const std::uint64_t count : {0, 1, 3, 1024, 5000}) run_all(own, count);
+  });
+  EXPECT_THAT(errors, Each(""));
+  EXPECT_NE(frames_of(one.address()), "\"frames_in\":0");
+  // The job has gone, and all that it had with it.
+  EXPECT_THAT(ask_at(one.address(), "status"), HasSubstr("\"pools\":0"));
+}
+
+TEST(Carried, ByTwoSwitchesThatShareEachVector) {
+  Serving one("one");
+  Serving two("two");
+  const auto errors = run_carried(kRanks, settings_for({one.address(), two.address()}), [&](Rank& own) {
+    for (const std::uint64_t count : {0, 1, 3, 1024, 50000}) run_all(own, count);
+  });
+  EXPECT_THAT(errors, Each(""));
+  EXPECT_NE(frames_of(one.address()), "\"frames_in\":0");
+  EXPECT_NE(frames_of(two.address()), "\"frames_in\":0");
+}
+
+TEST(Carried, ByATree) {
+  Serving top("top");
+  Serving left(ServiceSettings{.listen = "127.0.0.1:0", .name = "left", .uplink = top.address()});
+  Serving right(ServiceSettings{.listen = "127.0.0.1:0", .name = "right", .uplink = top.address()});
+  const auto errors = run_carried(kRanks, settings_for({left.address(), right.address()}), [&](Rank& own) {
+    ASSERT_TRUE(own.carried());
+    for (const std::uint64_t count : {0, 1, 3, 1024, 5000}) run_all(own, count);
+  });
+  EXPECT_THAT(errors, Each(""));
+  for (const Serving* one : {&top, &left, &right}) EXPECT_NE(frames_of(one->address()), "\"frames_in\":0");
+}
+
+TEST(Carried, OverABadNetwork) {
+  const udp::ImpairmentSettings bad = udp::impairment_of("loss=0.05,reorder=0.1,duplicate=0.05,corrupt=0.01,seed=3");
+  Serving one(ServiceSettings{.listen = "127.0.0.1:0", .name = "one", .impairment = bad});
+  AggregationSettings settings = settings_for({one.address()});
+  settings.impairment = bad;
+  settings.patience = std::chrono::seconds(5);
+  const auto errors = run_carried(kRanks, settings, [&](Rank& own) {
+    for (const std::uint64_t count : {0, 1, 1024, 9000}) run_all(own, count);
+    ASSERT_TRUE(own.carried());
+  });
+  EXPECT_THAT(errors, Each(""));
+}
+
+/// Sums of fp32 over and over, of the same data: digests of the results, alike on all ranks, or a sentence. `at(n)` is
+/// called by rank 0 before its n-th call.
+std::vector<std::uint32_t> sums_of(Rank& own, int calls, std::uint64_t count, const std::function<void(int)>& at) {
+  std::vector<float> given(count);
+  for (std::uint64_t i = 0; i < count; ++i) given[i] = std::ldexp(static_cast<float>(value(own.rank, i)), -20);
+  std::vector<std::uint32_t> digests;
+  for (int n = 0; n < calls; ++n) {
+    if (own.rank == 0) at(n);
+    std::vector<float> sum = given;
+    own.engine.run(own.sum_in_place(Datatype::kFp32, sum));
+    digests.push_back(crc32c({reinterpret_cast<const std::uint8_t*>(sum.data()), count * sizeof(float)}));
+  }
+  return digests;
+}
+
+/// Digests of all ranks are the same; in the first calls, and in the one that was under way when the switches were
+/// given up, they are those of the switches.
+void expect_alike(const std::vector<std::vector<std::uint32_t>>& digests, int carried) {
+  for (const auto& one : digests) ASSERT_EQ(one, digests[0]);
+  for (int n = 0; n < carried; ++n) EXPECT_EQ(digests[0][n], digests[0][0]) << n;
+}
+
+/// A switch ends in the middle of a call, after a time that differs from run to run.
+TEST(Carried, EndsAmongTheRanksWhenTheSwitchDies) {
+  for (int run = 0; run < 6; ++run) {
+    auto one = std::make_unique<Serving>("one");
+    const AggregationSettings settings = settings_for({one->address()});
+    std::vector<std::vector<std::uint32_t>> digests(kRanks);
+    std::thread killer;
+    const auto errors = run_carried(kRanks, settings, [&](Rank& own) {
+      digests[own.rank] = sums_of(own, 12, 30000, [&](int n) {
+        if (n != 4) return;
+        killer = std::thread([&, run] {
+          std::this_thread::sleep_for(std::chrono::microseconds(700 * run));
+          one.reset();
+        });
+      });
+      EXPECT_FALSE(own.carried());
+    });
+    killer.join();
+    ASSERT_THAT(errors, Each(""));
+    expect_alike(digests, 5);
+  }
+}
+
+TEST(Carried, EndsAmongTheRanksWhenOneOfTwoSwitchesDies) {
+  auto one = std::make_unique<Serving>("one");
+  Serving two("two");
+  std::vector<std::vector<std::uint32_t>> digests(kRanks);
+  const auto errors = run_carried(kRanks, settings_for({one->address(), two.address()}), [&](Rank& own) {
+    digests[own.rank] = sums_of(own, 8, 60000, [&](int n) {
+      if (n == 3) one.reset();
+    });
+  });
+  ASSERT_THAT(errors, Each(""));
+  expect_alike(digests, 4);
+}
+
+TEST(Carried, EndsAmongTheRanksWhenTheTopOfATreeDies) {
+  auto top = std::make_unique<Serving>("top");
+  Serving left(ServiceSettings{.listen = "127.0.0.1:0", .name = "left", .uplink = top->address()});
+  Serving right(ServiceSettings{.listen = "127.0.0.1:0", .name = "right", .uplink = top->address()});
+  std::vector<std::vector<std::uint32_t>> digests(kRanks);
+  const auto errors = run_carried(kRanks, settings_for({left.address(), right.address()}), [&](Rank& own) {
+    digests[own.rank] = sums_of(own, 8, 30000, [&](int n) {
+      if (n == 3) top.reset();
+    });
+    EXPECT_FALSE(own.carried());
+  });
+  ASSERT_THAT(errors, Each(""));
+  expect_alike(digests, 4);
+}
+
+/// Reductions to a root, broadcasts and blocks, some of them in flight together, one of them behind another call.
+TEST(Carried, FinishesAllKindsOfCallsAmongTheRanks) {
+  for (int run = 0; run < 4; ++run) {
+    auto one = std::make_unique<Serving>("one");
+    std::thread killer;
+    const auto errors = run_carried(kRanks, settings_for({one->address()}), [&](Rank& own) {
+      run_all(own, 700);
+      if (own.rank == 0) {
+        killer = std::thread([&, run] {
+          std::this_thread::sleep_for(std::chrono::microseconds(1500 * run));
+          one.reset();
+        });
+      }
+      for (const std::uint64_t count : {1, 2000, 700, 3, 5000}) run_all(own, count);
+      // Several at once; the second begins when the first has ended.
+      std::vector<std::int64_t> a = values(own.rank, 4000);
+      std::vector<std::int64_t> b = values(own.rank, 10);
+      std::vector<std::int64_t> c = values(own.rank, 600);
+      const CallId first = own.engine.submit(own.sum_in_place(Datatype::kInt64, a));
+      CallRequest behind = own.sum_in_place(Datatype::kInt64, b);
+      behind.wait_for = std::span(&first, 1);
+      const CallId second = own.engine.submit(behind);
+      const CallId third = own.engine.submit(own.sum_in_place(Datatype::kInt64, c));
+      for (const CallId id : {third, second, first}) ASSERT_EQ(own.engine.wait(id).code, ErrorCode::kOk);
+      std::int64_t want = 0;
+      for (std::uint32_t rank = 0; rank < own.ranks; ++rank) want += value(rank, 3);
+      ASSERT_EQ(a[3], want);
+      ASSERT_EQ(b[3], want);
+      ASSERT_EQ(c[3], want);
+      run_all(own, 100);
+    });
+    killer.join();
+    ASSERT_THAT(errors, Each(""));
+  }
+}
+
+TEST(Carried, GoesOnWithASwitchThatIsStartedAnew) {
+  auto one = std::make_unique<Serving>("one");
+  const std::string address = one->address();
+  AggregationSettings settings = settings_for({address});
+  settings.patience = std::chrono::seconds(10);
+  std::vector<std::vector<std::uint32_t>> digests(kRanks);
+  const auto errors = run_carried(kRanks, settings, [&](Rank& own) {
+    digests[own.rank] = sums_of(own, 12, 30000, [&](int n) {
+      if (n != 4) return;
+      one.reset();
+      one = std::make_unique<Serving>(ServiceSettings{.listen = address, .name = "one"});
+    });
+    EXPECT_TRUE(own.carried());
+  });
+  ASSERT_THAT(errors, Each(""));
+  expect_alike(digests, 12);
+}
+
+TEST(Carried, NotWithAnotherSecretAndNotWithoutASwitch) {
+  Serving one("one");
+  AggregationSettings settings = settings_for({one.address()});
+  settings.secret = "another secret of the tests";
+  const auto stranger = run_carried(3, settings, [&](Rank& own) {
+    EXPECT_FALSE(own.carried());
+    run_all(own, 100);
+  });
+  EXPECT_THAT(stranger, Each(""));
+  const auto alone = run_carried(3, settings_for({"127.0.0.1:1"}), [&](Rank& own) {
+    EXPECT_FALSE(own.carried());
+    run_all(own, 100);
+  });
+  EXPECT_THAT(alone, Each(""));
+}
+
+TEST(Carried, SaysWhichRanksDoNotAgree) {
+  Serving one("one");
+  const auto errors = run_carried(3, settings_for({one.address()}), [&](Rank& own) {
+    std::vector<std::int64_t> vector = values(own.rank, own.rank == 2 ? 7 : 8);
+    own.engine.run(own.sum_in_place(Datatype::kInt64, vector));
+  });
+  EXPECT_THAT(errors, Each(HasSubstr("rank 2")));
+  EXPECT_THAT(errors, ::testing::Contains(HasSubstr("all ranks must say the same")));
+}
+
+TEST(Carried, NamesTheRankThatDoesNotCome) {
+  Serving one("one");
+  const auto errors = run_carried(
+      3, settings_for({one.address()}),
+      [&](Rank& own) {
+        run_all(own, 5);
+        if (own.rank == 1) {
+          std::this_thread::sleep_for(milliseconds(1500));
+          return;
+        }
+        std::vector<std::int64_t> vector = values(own.rank, 8);
+        own.engine.run(own.sum_in_place(Datatype::kInt64, vector));
+      },
+      milliseconds(700));
+  EXPECT_EQ(errors[1], "");
+  EXPECT_THAT(errors[0] + errors[2], HasSubstr("waits for rank 1"));
+  EXPECT_NE(errors[0], "");
+  EXPECT_NE(errors[2], "");
+}
+
+}  // namespace
+}  // namespace unisono::slots
