@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/crc32c.hpp"
+#include "core/crc32c_long.hpp"
 
 namespace unisono::slots {
 namespace {
@@ -12,9 +13,7 @@ using Words = std::array<std::uint64_t, kSlotFrameWords>;
 
 std::uint32_t checksum_of(const Words& words) { return crc32c_words(words, kSlotFrameBytes - 4); }
 
-std::uint32_t checksum_of(std::span<const std::byte> payload) {
-  return crc32c({reinterpret_cast<const std::uint8_t*>(payload.data()), payload.size()});
-}
+std::uint32_t checksum_of(std::span<const std::byte> payload) { return crc32c_long(payload); }
 
 /// Whether a frame has only the fields that its kind has.
 bool fields_fit(const SlotFrame& head) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/crc32c_long.hpp"
+
 namespace unisono {
 namespace {
 
@@ -68,6 +70,18 @@ TEST(Crc32c, CanBeContinued) {
   const std::span<const std::uint8_t> all = bytes;
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     EXPECT_EQ(crc32c(all.subspan(cut), crc32c(all.first(cut))), crc32c(all)) << "cut at " << cut;
+  }
+}
+
+TEST(Crc32c, OfLongPiecesIsTheSameFromAnyAddress) {
+  std::mt19937 random(7);
+  std::vector<std::uint8_t> bytes(9001);
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+  for (std::size_t begin = 0; begin < 9; ++begin) {
+    for (const std::size_t length : {0UL, 1UL, 7UL, 8UL, 9UL, 63UL, 64UL, 1344UL, 8192UL, 8990UL}) {
+      const std::span<const std::uint8_t> piece(bytes.data() + begin, length);
+      EXPECT_EQ(crc32c_long(std::as_bytes(piece)), crc32c(piece)) << begin << " " << length;
+    }
   }
 }
 
