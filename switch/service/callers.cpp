@@ -242,6 +242,11 @@ void Callers::send(Caller& caller) {
     }
     if (errno == EINTR) continue;
     if (errno != EAGAIN && errno != EWOULDBLOCK) caller.ended = true;
+    // One that reads slowly, but always something, must not have all kept that it was ever sent.
+    if (2 * caller.sent > caller.waiting.size()) {
+      caller.waiting.erase(caller.waiting.begin(), caller.waiting.begin() + static_cast<std::ptrdiff_t>(caller.sent));
+      caller.sent = 0;
+    }
     return;
   }
   caller.waiting.clear();

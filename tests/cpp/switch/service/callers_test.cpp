@@ -31,8 +31,8 @@ class Stranger {
     ASSERT_TRUE(reader_.body_as(FrameKind::kChallenge, challenge));
     give(FrameKind::kProof, proof_of_caller(bytes_of_text(secret), hello_, challenge.nonce));
   }
-  void give(FrameKind kind, std::span<const std::byte> body) {
-    join::send_frame(connection_, kind, body, within(seconds(5)));
+  bool give(FrameKind kind, std::span<const std::byte> body) {
+    return join::send_frame(connection_, kind, body, within(seconds(5)));
   }
   void send(const std::string& text) { ::send(connection_.get(), text.data(), text.size(), MSG_NOSIGNAL); }
   FrameReader::Progress hear() {
@@ -113,6 +113,19 @@ TEST(Callers, WhoProveNothingGiveWayToOthers) {
   EXPECT_TRUE(call_at(one.address())->make(request_for("one", 2), within(seconds(5))).made);
   EXPECT_EQ(silent.front()->hear(), FrameReader::Progress::kClosed);
   EXPECT_THAT(ask_at(one.address(), "status"), testing::Not(HasSubstr(R"("crowded":0)")));
+}
+
+TEST(Callers, WhoReadNoAnswersAreClosed) {
+  const Serving one("one");
+  Stranger stranger(one.address());
+  stranger.hello(kControlVersion);
+  stranger.prove(kSecret);
+  ASSERT_EQ(stranger.hear(), FrameReader::Progress::kComplete);
+  const join::Blob question = packed(ControlFrame{ControlKind::kAsk, 1, join::Blob(6, std::byte{'x'})});
+  bool closed = false;
+  for (int i = 0; i < 500'000 && !closed; ++i) closed = !stranger.give(FrameKind::kGive, question);
+  EXPECT_TRUE(closed);
+  EXPECT_THAT(ask_at(one.address(), "status"), HasSubstr(R"("slow":1)"));
 }
 
 }  // namespace
