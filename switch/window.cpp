@@ -35,7 +35,7 @@ Window::Window(const WindowShape& shape, Uplink& uplink)
     : shape_(checked(shape)),
       uplink_(uplink),
       kept_(2 * ahead()),
-      payloads_(kept_.size() * shape_.payload_bytes),
+      payloads_(std::make_unique_for_overwrite<std::byte[]>(kept_.size() * shape_.payload_bytes)),
       generation_(shape_.generation) {}
 
 void Window::check(const SlotCall& call) const {
@@ -133,14 +133,14 @@ void Window::build(std::uint64_t turn) {
   if (chunk.gives) {
     const std::size_t size = bytes_of(open.call.dtype);
     frame.bytes = static_cast<std::uint16_t>(chunk.elements * size);
-    std::memcpy(payloads_.data() + turn % kept_.size() * shape_.payload_bytes, open.call.src + chunk.from * size,
+    std::memcpy(payloads_.get() + turn % kept_.size() * shape_.payload_bytes, open.call.src + chunk.from * size,
                 frame.bytes);
   }
   built_ = std::max(built_, turn + 1);
 }
 
 std::span<const std::byte> Window::payload(const Kept& one) const {
-  return {payloads_.data() + one.turn % kept_.size() * shape_.payload_bytes, one.head.bytes};
+  return {payloads_.get() + one.turn % kept_.size() * shape_.payload_bytes, one.head.bytes};
 }
 
 void Window::send(Kept& one, Time now) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -178,7 +179,7 @@ class Window {
   RoundTrip round_trip_;  ///< from a contribution to the result
   RoundTrip answer_;      ///< from a repeat to the word that others are missing
   std::vector<Kept> kept_;
-  std::vector<std::byte> payloads_;
+  std::unique_ptr<std::byte[]> payloads_;  ///< not touched before it is used
   std::array<Open, kMostCalls> calls_{};
   std::uint64_t first_call_ = 0;  ///< numbers of open calls: first_call_ <= number < next_call_
   std::uint64_t next_call_ = 0;

@@ -24,6 +24,9 @@ namespace {
 constexpr std::size_t kMostPayload = 8192;
 constexpr std::size_t kLeastPayload = 256;
 constexpr std::uint32_t kMostSlots = 64;
+/// Bytes that a member has on their way at most: what a link of 10 Gb/s holds in 50 us. Members and switches keep a few
+/// times as much for each communicator.
+constexpr std::size_t kMostOnTheWay = std::size_t{64} * 1024;
 constexpr std::uint32_t kLeastSlots = 2;
 /// What systems count beside each datagram that they keep for a socket.
 constexpr std::size_t kBesideDatagram = 768;
@@ -163,7 +166,8 @@ class Arrangement {
   std::uint32_t slots_for(std::size_t children, std::size_t payload) const {
     std::size_t room = ~std::size_t{0};
     for (const auto& [address, welcome] : welcomes_) room = std::min<std::size_t>(room, welcome.room_bytes);
-    const std::size_t most = room / (children * (datagram_bytes(payload) + kBesideDatagram));
+    const std::size_t most =
+        std::min(room / (children * (datagram_bytes(payload) + kBesideDatagram)), kMostOnTheWay / payload);
     return std::clamp(static_cast<std::uint32_t>(std::bit_floor(std::max<std::size_t>(most, 1))), kLeastSlots,
                       kMostSlots);
   }

@@ -46,6 +46,7 @@ std::vector<TableAnswer> PoolTable::make(CallerId caller, std::uint32_t number, 
   }
   Entry& entry = pools_.at(request.id);
   entry.wanted_by.insert(caller);
+  entry.until = join::Deadline::max();
   if (entry.pending) {
     entry.waiting.emplace_back(caller, number);
     return {};
@@ -85,7 +86,13 @@ PoolAnswer PoolTable::make_new(const PoolRequest& request) {
   if (std::string fault = fault_of(request); !fault.empty()) return refusal(std::move(fault));
   const auto members = static_cast<std::uint32_t>(request.node(name_)->below.size());
   const std::uint64_t places = places_of(request.slots, request.payload_bytes, members, request.keeps_order);
-  if (!places_.take(request.job, places)) {
+  bool taken = places_.take(request.job, places);
+  if (!taken) {
+    for (auto one = pools_.begin(); one != pools_.end();)
+      one = one->second.wanted_by.empty() ? erase(one) : std::next(one);
+    taken = places_.take(request.job, places);
+  }
+  if (!taken) {
     const std::uint64_t allowed = places_.allowed(request.job);
     return refusal(
         formatted("communicator {}: {} slots for {} members need {} places of {} bytes, and the switch {} has {} for "
@@ -140,14 +147,30 @@ Worker& PoolTable::worker_of(std::uint64_t number) const { return *workers_[numb
 void PoolTable::free(CallerId caller, const PoolId& id) {
   const auto found = pools_.find(id);
   if (found == pools_.end() || found->second.wanted_by.erase(caller) == 0) return;
-  if (found->second.wanted_by.empty()) erase(found);
+  if (found->second.wanted_by.empty()) unwanted(found);
 }
 
 void PoolTable::gone(CallerId caller) {
   for (auto one = pools_.begin(); one != pools_.end();) {
     const bool last = one->second.wanted_by.erase(caller) != 0 && one->second.wanted_by.empty();
-    one = last ? erase(one) : std::next(one);
+    one = last ? unwanted(one) : std::next(one);
   }
+}
+
+PoolTable::Entries::iterator PoolTable::unwanted(Entries::iterator one) {
+  if (one->second.pending) return erase(one);
+  one->second.until = join::Clock::now() + kLonger;
+  return std::next(one);
+}
+
+void PoolTable::free_unwanted(join::Deadline now) {
+  for (auto one = pools_.begin(); one != pools_.end();) one = now >= one->second.until ? erase(one) : std::next(one);
+}
+
+join::Deadline PoolTable::deadline() const {
+  join::Deadline next = join::Deadline::max();
+  for (const auto& [id, entry] : pools_) next = std::min(next, entry.until);
+  return next;
 }
 
 PoolTable::Entries::iterator PoolTable::erase(Entries::iterator one) {

@@ -1,6 +1,7 @@
 // The pools of a switch: who wants each of them, which worker has it, and whether there is room for more.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -25,9 +26,13 @@ struct TableAnswer {
   PoolAnswer answer;
 };
 
-/// A pool lives as long as a connection wants it. One thread.
+/// A pool lives as long as a connection wants it, and a little longer: whoever has its last result may end, while
+/// others still ask for theirs. One thread.
 class PoolTable {
  public:
+  /// So long, unless somebody needs the room. In a tree each level adds its own.
+  static constexpr std::chrono::milliseconds kLonger{400};
+
   /// `parent` is null if this switch has none. All must outlive the table.
   PoolTable(std::string name, std::string secret, std::uint32_t places, std::vector<std::unique_ptr<Worker>>& workers,
             Parent* parent);
@@ -37,6 +42,10 @@ class PoolTable {
   std::vector<TableAnswer> make(CallerId caller, std::uint32_t number, const PoolRequest& request);
   void free(CallerId caller, const PoolId& id);
   void gone(CallerId caller);
+  /// Frees what nobody has wanted for long enough.
+  void free_unwanted(join::Deadline now);
+  /// When there is something to free.
+  join::Deadline deadline() const;
   /// What the switch above says; the answers that waited for it.
   std::vector<TableAnswer> parent_said(const ParentAnswer& said);
 
@@ -63,6 +72,7 @@ class PoolTable {
     std::uint64_t serial = 0;
     bool pending = false;  ///< the switch above has not answered yet
     std::set<CallerId> wanted_by;
+    join::Deadline until = join::Deadline::max();             ///< of one that nobody wants
     std::vector<std::pair<CallerId, std::uint32_t>> waiting;  ///< caller and number of its request
   };
   struct Job {
@@ -76,6 +86,7 @@ class PoolTable {
   PoolAnswer make_new(const PoolRequest& request);
   PoolAnswer answer_of(Entry& entry) const;
   Entries::iterator erase(Entries::iterator entry);
+  Entries::iterator unwanted(Entries::iterator entry);
   Worker& worker_of(std::uint64_t number) const;
   PoolReport report(const Entry& entry) const;
 

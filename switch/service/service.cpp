@@ -176,7 +176,7 @@ class Service::Parts final : public CallersHandler {
     while (Clock::now() < until && !(ending_ && callers_->all_sent())) {
       watched.assign(1, {bell_.descriptor(), POLLIN, 0});
       callers_->watch(watched);
-      const join::Deadline next = std::min(until, callers_->deadline());
+      const join::Deadline next = std::min({until, callers_->deadline(), table_->deadline()});
       poll(watched.data(), watched.size(), next == join::Deadline::max() ? -1 : join::milliseconds_until(next));
       if (watched[0].revents != 0) bell_.quiet();
       if (stopped_.load()) return;
@@ -184,6 +184,7 @@ class Service::Parts final : public CallersHandler {
         for (const ParentAnswer& said : parent_->take_answers()) answer(table_->parent_said(said));
       }
       callers_->serve(std::span(watched).subspan(1));
+      table_->free_unwanted(Clock::now());
       if (ending_) until = std::min(until, Clock::now() + kForLastAnswers);
     }
   }
