@@ -50,6 +50,11 @@ Aggregation::Aggregation(NativeEngine& engine, Poe& poe, const std::function<Agg
 
 Aggregation::~Aggregation() {
   engine_.set_carrier(nullptr);
+  std::vector<std::uint32_t> shadows;
+  engine_.with_lock([&] {
+    for (const auto& [number, communicator] : communicators_) shadows.push_back(communicator->shape().shadow);
+  });
+  for (const std::uint32_t shadow : shadows) engine_.free_communicator(shadow);
   engine_.with_lock([&] {
     if (datagrams_) poe_.attach(nullptr);
     communicators_.clear();
@@ -198,6 +203,7 @@ std::optional<std::uint32_t> Aggregation::freed(std::uint32_t communicator) {
     pools_.erase(found->second->pool_number(pool));
     if (found->second->shape().rank == 0 && keeper_) keeper_->free(found->second->plan().pools[pool].id);
   }
+  freed_ = std::move(found->second);
   communicators_.erase(found);
   return shadow;
 }

@@ -78,6 +78,8 @@ class Aggregation final : private CallCarrier, private Companion {
   std::uint32_t idle_rounds_ = 0;
   std::unordered_map<std::uint32_t, std::unique_ptr<CarriedCommunicator>> communicators_;
   std::unordered_map<std::uint64_t, Endpoint> pools_;
+  /// The one that was freed last: calls of its ranks may use its memory until the engine has freed their communicator.
+  std::unique_ptr<CarriedCommunicator> freed_;
 };
 
 }  // namespace unisono::slots
