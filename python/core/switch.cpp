@@ -68,10 +68,12 @@ void serve(const std::string& listen, const std::string& secret, const std::stri
     service.emplace(settings);
     return true;
   });
+  // Before it is told that the switch listens: whoever waits for that may end it at once.
+  std::optional<EndsBySignal> ends(std::in_place, *service);
   on_ready(service->address());
   without_gil([&] {
-    const EndsBySignal ends(*service);
     service->run();
+    ends.reset();
     service.reset();
     return true;
   });
