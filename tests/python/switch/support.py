@@ -39,6 +39,7 @@ class Switch:
     secret: Path
     words: list[str]
     before: list[str] = field(default_factory=list)  #: what starts it somewhere else
+    more: dict[str, str] = field(default_factory=dict)  #: variables of its environment
     address: str = ""
     line: str = ""
     process: subprocess.Popen[str] | None = None
@@ -46,8 +47,13 @@ class Switch:
     def start(self) -> None:
         words = [*self.before, *UNISONO, "switch", "start", "--secret-file", str(self.secret), *self.words]
         self.process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
-        )
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT | self.more,
+        )  # fmt: skip
         assert self.process.stdout is not None
         self.line = self.process.stdout.readline().strip()
         if not self.line:
@@ -83,8 +89,10 @@ class Switch:
 
 
 @contextmanager
-def switch(secret: Path, *words: object, listen: str = "127.0.0.1:0", before: Sequence[str] = ()) -> Iterator[Switch]:
-    made = Switch(secret, ["--listen", listen, *map(str, words)], list(before))
+def switch(
+    secret: Path, *words: object, listen: str = "127.0.0.1:0", before: Sequence[str] = (), **more: str
+) -> Iterator[Switch]:
+    made = Switch(secret, ["--listen", listen, *map(str, words)], list(before), more)
     made.start()
     try:
         yield made
