@@ -125,6 +125,26 @@ def test_a_network_that_loses_one_datagram_in_twenty(secret: Path, tmp_path: Pat
         assert sum(each.ask("status")["counters"]["forged"] for each in switches) > 0, "what was altered is found out"
 
 
+def test_a_rank_that_computes_for_long_is_no_fault_of_the_switch(secret: Path, tmp_path: Path) -> None:
+    program = tmp_path / "slow.py"
+    program.write_text(
+        "import numpy as np, time, unisono\n"
+        "with unisono.init(timeout=30) as context:\n"
+        "    world = context.world\n"
+        "    for late in range(world.size):\n"
+        "        if world.rank == late: time.sleep(2.5)\n"
+        "        total = world.allreduce(np.arange(1000) * (world.rank + 1))\n"
+        "        assert np.array_equal(total, np.arange(1000) * 6)\n"
+        "    print('right')\n"
+    )
+    with switch(secret) as one:
+        done = run(
+            *local(3), "--timeout", 60, "--aggregate", one.address, "--aggregate-secret-file", secret, program, **HASTY
+        )
+        assert (done.returncode, done.stdout.count("right"), done.stderr) == (0, 3, "")
+        assert frames(one) > 9
+
+
 def datagrams_to(port: int, count: int) -> list[bytes]:
     """Overhears what goes to a port of the loopback."""
     try:

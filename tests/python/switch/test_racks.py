@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,5 +112,16 @@ def test_a_cut_in_one_direction(tree: Racks, tmp_path: Path, host: int, way: str
         assert frames(leaf) > 0
         with tree.losing(sender, receiver):
             said, errors = running.end()
+    assert "its ranks go on without it" in errors
+    assert max(one["slowest"] for one in said) < 10
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_top_that_is_lost(tree: Racks, tmp_path: Path, number: signal.Signals) -> None:
+    """What is below it cannot fold any more, and says nothing to the ranks, who go on."""
+    assert tree.top is not None
+    with stream(tmp_path, SIZE, tree.leaves, *tree.options, **HASTY) as running:
+        tree.top.send(number)
+        said, errors = running.end()
     assert "its ranks go on without it" in errors
     assert max(one["slowest"] for one in said) < 10
