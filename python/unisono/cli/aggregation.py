@@ -17,7 +17,7 @@ SECRET_FILE = "UNISONO_AGGREGATE_SECRET_FILE"
 SWITCHES = "UNISONO_SWITCHES"  #: the file that `auto` reads
 SYSTEM_WIDE = Path("/etc/unisono/switches")
 OFF, AUTO = "off", "auto"
-MOST_SWITCHES = 64
+MOST_SWITCHES = 256
 LONGEST_HOST = 253
 _HOST = re.compile(r"\[[^\]\[/\s]+\]|[^:\]\[/\s]+")
 
@@ -57,7 +57,7 @@ def find(given: str | None, secret_file: str | None, environment: Mapping[str, s
     value = environment.get(AGGREGATE, "") if given is None else given
     where = AGGREGATE if given is None else "--aggregate"
     if value in ("", OFF):
-        if secret_file is not None:
+        if secret_file is not None and value == "":
             raise AggregationError("--aggregate-secret-file goes with --aggregate, and no switch is named")
         return Switches({} if given is None else {AGGREGATE: OFF})
     beside: Path | None = None
