@@ -9,6 +9,8 @@
 #include <optional>
 
 #include "core/text.hpp"
+#include "network/udp/impairment.hpp"
+#include "platform/join/variables.hpp"
 #include "python/core/module.hpp"
 #include "python/core/without_gil.hpp"
 #include "switch/control.hpp"
@@ -62,16 +64,19 @@ void serve(const std::string& listen, const std::string& secret, const std::stri
   settings.threads = threads;
   settings.uplink = uplink;
   settings.up_to_bytes = up_to_bytes;
+  settings.impairment = udp::impairment_of(join::variable("UNISONO_UDP_IMPAIR").value_or(""));
   settings.say = [](const std::string& text) { std::fprintf(stderr, "unisono switch: %s\n", text.c_str()); };
   std::optional<slots::Service> service;
   without_gil([&] {
     service.emplace(settings);
     return true;
   });
+  // Before it is told that the switch listens: whoever waits for that may end it at once.
+  std::optional<EndsBySignal> ends(std::in_place, *service);
   on_ready(service->address());
   without_gil([&] {
-    const EndsBySignal ends(*service);
     service->run();
+    ends.reset();
     service.reset();
     return true;
   });

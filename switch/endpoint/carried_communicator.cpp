@@ -37,6 +37,7 @@ WindowShape window_of(const CarriedShape& shape, const PlannedPool& pool) {
 Link::Link(const WindowShape& shape, const Digest& secret, std::uint64_t pool, const std::string& upper,
            Datagrams& datagrams, const tcp::SystemAddress& to)
     : window(shape, *this),
+      rank_(shape.rank),
       datagrams_(datagrams),
       to_(to),
       up_(secret, pool, upper, shape.position, Direction::kUp),
@@ -50,7 +51,8 @@ void Link::up(const SlotFrame& head, std::span<const std::byte> payload) {
 bool Link::take(std::span<std::byte> datagram, Time now) {
   FrameView frame;
   if (!down_.open(datagram, frame)) return false;
-  heard = now;
+  // A switch that only asks for what this rank gives again and again is one that the rank's frames do not reach.
+  if (frame.head.kind != SlotKind::kMissing || frame.head.root != rank_) heard = now;
   ++frames;
   window.take(frame, now);
   return true;

@@ -38,10 +38,11 @@ class Link final : public Uplink {
   bool take(std::span<std::byte> datagram, Time now);
 
   Window window;             // NOLINT(misc-non-private-member-variables-in-classes)
-  Time heard{};              ///< when something of the switch came last
+  Time heard{};              ///< when something came last that shows that both directions are whole
   std::uint64_t frames = 0;  ///< that came
 
  private:
+  std::uint32_t rank_;
   Datagrams& datagrams_;
   tcp::SystemAddress to_;
   Envelope up_;

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..errors import InvalidArgumentError
 from .machine import Placement
-from .network import FLOORS, LOSSY, PLAIN, Network
+from .network import CARRIED, FLOORS, LOSSY, PLAIN, Network
 from .plan import BUFFERS, OWN, PEERS, PYTHON_PEERS
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -21,7 +21,7 @@ LAUNCHERS = {"openmpi": "mpirun.openmpi", "mpi4py": "mpirun.openmpi", "mpich": "
 PYTHON = ".venv/bin/python"  #: of a checkout
 PEERS_PYTHON = ".venv-peers/bin/python"  #: of the environment that `make peers` makes
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,15}")
-RESERVED = ("unisono", "limit", *FLOORS, PLAIN, LOSSY, *OWN, *PEERS, *PYTHON_PEERS)
+RESERVED = ("unisono", "limit", *FLOORS, PLAIN, LOSSY, *CARRIED, *OWN, *PEERS, *PYTHON_PEERS)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _program(name: str, interface: str, build: Build | None) -> list[str]:
         ]
     if build is not None:
         return ["env", f"LD_LIBRARY_PATH={build.library}", str(programs() / "bench_unisono")]
-    return [str(programs() / f"bench_{'unisono' if name in (PLAIN, LOSSY) else name}")]
+    return [str(programs() / f"bench_{'unisono' if name in (PLAIN, LOSSY, *CARRIED) else name}")]
 
 
 def command(

@@ -19,6 +19,8 @@ FLOORS = {
 }
 PLAIN = "tcp"  #: the name under which Unisono itself over TCP is compared with its other networks
 LOSSY = "lossy"  #: the name of Unisono over UDP where one datagram in a hundred is lost
+#: Names of Unisono with calls that a switch carries, and what happens to datagrams on both ways.
+CARRIED = {"switch": "", "switch-0.1%": "loss=0.001", "switch-1%": "loss=0.01"}
 FLAT = "flat"  #: the name of Unisono with an algorithm that knows no hosts
 LOOPBACK, CABLES, LONG_CABLE = "loopback", "veth", "tun"
 
@@ -32,6 +34,8 @@ class Network:
     link: str = LOOPBACK  #: of one machine; or veth, cables between network namespaces; or tun, one with a delay
     round_trip_ms: float = 0.0  #: of a cable with a delay
     impairment: str = ""  #: of datagrams: UNISONO_UDP_IMPAIR
+    switch: str = ""  #: that carries calls: HOST:PORT; the file of its secret
+    secret: str = ""
     remote: str | None = None  #: a program that starts a command on a host, as ssh does; None: hosts are only names
 
     @property
@@ -68,6 +72,8 @@ class Network:
         """Options of `unisono run`."""
         agent = "local" if self.link == LOOPBACK else "ip netns exec {host}"
         options = ["--hosts", ",".join(f"{name}:{ranks}" for name, ranks in self.hosts), "--agent", agent]
+        if self.switch:
+            options += ["--aggregate", self.switch, "--aggregate-secret-file", self.secret]
         return [*options, "--transport", self.transport] if transport else options
 
     def openmpi(self) -> tuple[list[str], list[str]]:

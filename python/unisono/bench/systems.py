@@ -20,7 +20,7 @@ from pathlib import Path
 
 from .launch import Build, command, environment, programs
 from .machine import Placement
-from .network import FLOORS, LOSSY, PLAIN, Network
+from .network import CARRIED, FLOORS, LOSSY, PLAIN, Network
 from .plan import BETWEEN_TWO
 
 START_SECONDS = 60.0
@@ -88,7 +88,7 @@ class System:
     @property
     def is_unisono(self) -> bool:
         """Whether it is Unisono, in this state or in another."""
-        return self.name in ("unisono", PLAIN, LOSSY) or self._build is not None
+        return self.name in ("unisono", PLAIN, LOSSY, *CARRIED) or self._build is not None
 
     def offers(self, op: str) -> bool:
         """Whether the operation can be measured."""

@@ -26,12 +26,14 @@ from . import (
     route,
     run,
     show,
+    switch,
 )
 from .output import fill_standard_streams
 
 COMMANDS = (
     run,
     mpirun,
+    switch,
     kernel,
     ps,
     dump,

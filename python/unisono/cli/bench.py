@@ -14,6 +14,7 @@ from typing import IO
 from rich.console import Console
 
 from ..bench import guard, plan, plot, report, targets
+from ..bench.carried import carried
 from ..bench.launch import (
     Build,
     find_build,
@@ -75,6 +76,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument(
         "--targets", action="store_true", help="with --transport: what targets are about, beside Open MPI alone"
+    )
+    parser.add_argument(
+        "--switch",
+        action="store_true",
+        help="with --transport, a host for each rank: also Unisono with calls that a switch of this machine carries "
+        "(`unisono switch`), without loss and with one datagram in a thousand and in a hundred lost",
     )
     parser.add_argument("--python", action="store_true", help="call from Python, against mpi4py, instead of from C")
     parser.add_argument("--buffers", default="malloc", metavar="A,B", help=f"{', '.join(plan.BUFFERS)} (malloc)")
@@ -153,12 +160,15 @@ def _check_network(options: argparse.Namespace) -> None:
     """Refuses options of networks that do not go together."""
     if options.transport is None:
         given = {"--hosts": options.hosts, "--targets": options.targets or None, "--round-trip": options.round_trip}
+        given["--switch"] = options.switch or None
         for name, value in given.items():
             if value is not None:
                 raise InvalidArgumentError(f"{name} goes with --transport, such as `--transport tcp`")
         return
     if options.round_trip is not None and (options.hosts != 2 or not 0.05 <= options.round_trip <= 1000):
         raise InvalidArgumentError("--round-trip takes 0.05 to 1000 milliseconds, and goes with --hosts 2")
+    if options.switch and options.hosts is not None:
+        raise InvalidArgumentError("--switch measures on the loopback, with a host for each rank; leave --hosts out")
     known(options.transport, TRANSPORTS)
     if options.targets and options.python:
         raise InvalidArgumentError("--targets are those of C; leave --python out")
@@ -217,6 +227,8 @@ def _job(
             )
         cells = _cells(options, interface, ranks, pairs, network)
         beside, unfit = besides(network, interface)
+        if network is not None and options.switch:
+            beside |= stack.enter_context(carried(network, folder))
         for name, why in unfit.items():
             if peers.pop(name, unfit) is None:
                 console.print(f"{name} is left out: {why}", markup=False)

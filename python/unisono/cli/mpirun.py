@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import config
+from .aggregation import AggregationError, find
 from .mpi_devices import DeviceError, devices
 from .run import PLATFORMS
 
@@ -60,14 +61,16 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "mpirun",
         help="run a program of MPI, its collectives carried by Unisono",
-        usage="unisono mpirun [--mpi openmpi|mpich] [--platform PLATFORM] [--show] -n P [OPTION...] PROGRAM "
+        usage="unisono mpirun [--mpi openmpi|mpich] [--platform PLATFORM] [--aggregate HOST:PORT,...|auto|off] "
+        "[--aggregate-secret-file FILE] [--show] -n P [OPTION...] PROGRAM "
         "[ARGUMENT...]",
         description="Starts a program of Open MPI or MPICH by the launcher of its own MPI, with a shim before the "
         "MPI's library: collectives on intracommunicators go by Unisono, all else by the MPI. --mpi says whose "
         "program it is, if that is not seen; --platform functional or rtl carries them by devices, as in unisono run; "
+        "--aggregate names switches that aggregate calls of several hosts, as in unisono run; "
         "--show prints the command and runs nothing; what follows is the launcher's. UNISONO_MPI_REPORT=1 prints at "
         "the end what was carried, UNISONO_MPI=off carries nothing.",
-        # Options are the launcher's, but for three, which `own_options` takes.
+        # Options are the launcher's, but for a few, which `own_options` takes.
         prefix_chars="\0",
         add_help=False,
     )
@@ -81,6 +84,8 @@ class Own:
 
     kind: str | None = None
     platform: str | None = None
+    aggregate: str | None = None
+    aggregate_secret_file: str | None = None
     shows: bool = False
 
 
@@ -88,12 +93,17 @@ def own_options(words: list[str]) -> tuple[Own, list[str]]:
     """The command's own options, and what the launcher gets. Raises MpiError."""
     own = Own()
     allowed = {"--mpi": [known.name for known in KINDS], "--platform": list(PLATFORMS)}
-    while words and words[0] in ("--show", *allowed):
+    while words and words[0] in ("--show", "--aggregate", "--aggregate-secret-file", *allowed):
         option, *words = words
         if option == "--show":
             own.shows = True
             continue
         value, *words = words or [""]
+        if option.startswith("--aggregate"):
+            if not value:
+                raise MpiError(f"{option}: a value is missing")
+            setattr(own, option.removeprefix("--").replace("-", "_"), value)
+            continue
         if value not in allowed[option]:
             raise MpiError(f"{option} {value}: allowed are {', '.join(allowed[option])}")
         if option == "--mpi":
@@ -202,14 +212,19 @@ def execute(options: argparse.Namespace) -> int:
         own, words = own_options(options.words)
         if not words:
             raise MpiError("nothing to run; write for instance: unisono mpirun -n 4 ./program")
+        switches = find(own.aggregate, own.aggregate_secret_file, os.environ)
+        if switches.told:
+            print(f"unisono mpirun: {switches.told}", file=sys.stderr)
+        variables = switches.variables
         if own.shows:
-            print(shlex.join(command(words, own.kind)))
+            print(shlex.join(command(words, own.kind, variables)))
             return 0
         if own.platform is None:
-            return subprocess.call(command(words, own.kind))
-        program_of(words)  # before a cluster is started for nothing
-        with devices(own.platform, words) as variables:
             return subprocess.call(command(words, own.kind, variables), env=os.environ | variables)
-    except (MpiError, DeviceError) as error:
+        program_of(words)  # before a cluster is started for nothing
+        with devices(own.platform, words) as of_devices:
+            variables |= of_devices
+            return subprocess.call(command(words, own.kind, variables), env=os.environ | variables)
+    except (MpiError, DeviceError, AggregationError) as error:
         print(f"unisono mpirun: {error}", file=sys.stderr)
         return 2

@@ -7,6 +7,7 @@ import contextlib
 import os
 import sys
 
+from .aggregation import AggregationError, find
 from .cables import COLLECTIVES, PROTOCOLS, Cables, CablesError, CablesOptions
 from .carrier import CARRIERS, CarrierOptions
 from .cluster import Cluster, ClusterError, ClusterOptions
@@ -75,6 +76,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_true",
         help="encrypt all data between hosts by TLS 1.3, and refuse networks that cannot: UNISONO_TLS=on",
     )
+    add_aggregate(parser)
     parser.add_argument(
         "--kernels", metavar="FILE", help="library of kernels (`unisono kernel build`) that the program calls by name"
     )
@@ -173,6 +175,21 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("program", nargs="?", help="the program, found as a shell finds it")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
     parser.set_defaults(execute=execute)
+
+
+def add_aggregate(parser: argparse.ArgumentParser) -> None:
+    """Options that name switches."""
+    parser.add_argument(
+        "--aggregate",
+        metavar="HOST:PORT,...|auto|off",
+        help="switches (`unisono switch start`) that aggregate calls of several hosts: UNISONO_AGGREGATE. auto: those "
+        "that the file UNISONO_SWITCHES lists, else ~/.config/unisono/switches, else /etc/unisono/switches",
+    )
+    parser.add_argument(
+        "--aggregate-secret-file",
+        metavar="FILE",
+        help="their secret: UNISONO_AGGREGATE_SECRET_FILE; of auto otherwise that beside the list, switches.secret",
+    )
 
 
 def _ranks(text: str) -> int:
@@ -334,6 +351,15 @@ def execute(options: argparse.Namespace) -> int:
         environment["UNISONO_TLS"] = "on"
     if fault := tls_fault(os.environ | environment):
         return _refuse(fault, 2)
+    if options.aggregate not in (None, "off") and platform == "rtl":
+        return _refuse("--aggregate is for the native engine; simulated engines (--platform rtl) have no switches", 2)
+    try:
+        switches = find(options.aggregate, options.aggregate_secret_file, os.environ | environment)
+    except AggregationError as failure:
+        return _refuse(str(failure), 2)
+    environment |= switches.variables
+    if switches.told:
+        print(f"unisono run: {switches.told}", file=sys.stderr)
     try:
         hosts = _hosts(options, platform)
         ranks = options.ranks if hosts is None else sum(len(host.ranks) for host in hosts)

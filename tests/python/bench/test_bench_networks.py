@@ -93,6 +93,26 @@ def test_other_networks_end_to_end(transport: str, besides: set[str], tmp_path: 
     assert ("x bare" if transport == "ofi" else "x raw") in done.stdout
 
 
+def test_calls_that_a_switch_carries(tmp_path: Path) -> None:
+    file = tmp_path / "figures"
+    options = ["--transport", "udp", "--ranks", "3", "--op", "allreduce,barrier", "--sizes", "64K", "--peers", "none"]
+    done = bench(*options, "--switch", "--quick", "--json", file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = {(line["op"], line["system"]): line for line in lines_of(file) if line["op"] != "cache_line"}
+    carried = {"switch", "switch-0.1%", "switch-1%"}
+    for op in ("allreduce", "barrier"):
+        assert {system for of, system in lines if of == op} == carried | {"unisono", SOCKETS, "tcp", "lossy"}
+        assert carried < set(lines[op, "unisono"]["ratio"])
+    assert all(set(line) == FIELDS and line["verified"] for line in lines.values())
+
+
+@pytest.mark.parametrize("options", [["--switch"], ["--switch", "--transport", "tcp", "--hosts", "2"]])
+def test_switches_that_cannot_be_measured(options: list[str]) -> None:
+    done = bench(*options)
+    assert done.returncode == 2
+    assert "--switch" in done.stderr
+
+
 def test_what_plain_sockets_do_not_have(tmp_path: Path) -> None:
     system = System(SOCKETS, placement(2), tmp_path, network=loopback(2))
     assert system.offers("stream")

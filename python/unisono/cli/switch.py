@@ -1,0 +1,202 @@
+"""`unisono switch`: a process that aggregates collectives of jobs on several hosts, and questions to one."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import threading
+from typing import Any
+
+from rich.console import Console
+
+from .. import _core
+from ..errors import UnisonoError
+from .aggregation import SECRET_FILE, AggregationError, address, secret_in
+from .switch_tables import print_jobs, print_pools, print_status
+
+SLOTS = 65536
+MOST_SLOTS = (1 << 32) - 1
+MOST_THREADS = 256
+PATIENCE = 5.0  #: seconds for an answer
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the command line."""
+    parser = commands.add_parser(
+        "switch",
+        help="aggregate collectives of jobs on several hosts, and look after who does",
+        description="A switch is a process beside an ordinary network. It folds what the ranks of jobs send to it, and "
+        "sends each of them the result (`unisono run --aggregate`). Who asks it for anything must know its secret: a "
+        "file with one line of 16 characters or more that only its owner may read (openssl rand -hex 32).",
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    start = actions.add_parser(
+        "start",
+        help="be a switch until Ctrl-C, SIGTERM or `unisono switch stop`",
+        description="Listens, and aggregates for whoever knows the secret. Needs no privilege. Memory is taken as jobs "
+        "ask for it, and bounded by --slots.",
+    )
+    start.add_argument("--listen", required=True, metavar="HOST:PORT", help="of TCP and UDP; port 0: any that is free")
+    start.add_argument("--name", metavar="NAME", help="by which trees know it (HOST:PORT)")
+    start.add_argument(
+        "--slots", type=int, default=SLOTS, metavar="N", help=f"places for a payload of 1344 bytes ({SLOTS})"
+    )
+    start.add_argument("--threads", type=int, default=1, metavar="N", help="that take and send datagrams (1)")
+    start.add_argument("--uplink", metavar="HOST:PORT", help="the switch above this one in the tree; same secret")
+    start.add_argument(
+        "--up-to", type=_bytes, default=0, metavar="BYTES", help="advise ranks not to aggregate larger calls (any)"
+    )
+    _add_secret(start)
+    start.set_defaults(execute=_start)
+    for name, text in (
+        ("status", "say how a switch is"),
+        ("jobs", "list the jobs that a switch aggregates for"),
+        ("show", "show a communicator: its slots, its members, and who is waited for"),
+        ("drain", "make no more pools; those that are there go on"),
+        ("stop", "end a switch; jobs go on by their endpoints"),
+    ):
+        action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if name == "show":
+            action.add_argument("communicator", type=_number, metavar="COMM", help="its number, of any job")
+        action.add_argument("address", metavar="HOST:PORT", help="of the switch")
+        if name == "drain":
+            action.add_argument("--undo", action="store_true", help="make pools again")
+        action.add_argument("--json", action="store_true", help="write JSON")
+        action.add_argument(
+            "--deadline", type=_seconds, default=PATIENCE, metavar="SECONDS", help=f"for it to answer ({PATIENCE:g})"
+        )
+        _add_secret(action)
+        action.set_defaults(execute=_ask, action=name)
+
+
+def _add_secret(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--secret-file", metavar="FILE", help=f"the switch's secret; {SECRET_FILE} says the same")
+
+
+def _bytes(text: str) -> int:
+    number, unit = (text[:-1], text[-1].lower()) if text[-1:].lower() in tuple("kmg") else (text, "")
+    if not (number.isascii() and number.isdigit() and len(number) < 16):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes such as 4096, 64K or 4M")
+    return int(number) << {"": 0, "k": 10, "m": 20, "g": 30}[unit]
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) <= 3600:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0 and up to 3600")
+
+
+def _number(text: str) -> int:
+    with contextlib.suppress(ValueError):
+        if 0 <= int(text) < 1 << 32:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number of a communicator; `unisono switch jobs` lists them")
+
+
+def _secret(options: argparse.Namespace) -> str:
+    path = options.secret_file or os.environ.get(SECRET_FILE)
+    if not path:
+        raise AggregationError(f"which secret does the switch have? Name its file by --secret-file or {SECRET_FILE}")
+    return secret_in(path)
+
+
+def _refuse(what: object) -> int:
+    print(f"unisono switch: {what}", file=sys.stderr)
+    return 2
+
+
+def count(number: int, what: str) -> str:
+    """2 threads; 1 thread."""
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _start(options: argparse.Namespace) -> int:
+    """Runs `unisono switch start`."""
+    try:
+        if not options.listen.endswith(":0"):
+            address(options.listen, "--listen")
+        if options.uplink is not None:
+            address(options.uplink, "--uplink")
+        for name, value, least, most in (
+            ("--slots", options.slots, 8, MOST_SLOTS),
+            ("--threads", options.threads, 1, MOST_THREADS),
+        ):
+            if not least <= value <= most:
+                raise AggregationError(f"{name} is {value}; allowed are {least} to {most}")
+        secret = _secret(options)
+        _core.switch_serve(
+            options.listen, secret, options.name or "", options.slots, options.threads, options.uplink or "",
+            options.up_to, lambda where: _tell(options, where, secret),
+        )  # fmt: skip
+    except (AggregationError, UnisonoError) as failure:
+        return _refuse(failure)
+    return 0
+
+
+def _tell(options: argparse.Namespace, where: str, secret: str) -> None:
+    """Says that the switch listens, once it does."""
+    name = f" ({options.name})" if options.name else ""
+    about = f"switch {where}{name} listens; {count(options.slots, 'slot')}, {count(options.threads, 'thread')}"
+    if not options.uplink:
+        print(about, flush=True)
+        return
+
+    def ask() -> None:
+        # It answers as soon as it serves, which this call holds up.
+        state = "not reached"
+        with contextlib.suppress(UnisonoError, ValueError):
+            uplink = _asked(where, secret, "status", b"", PATIENCE)["uplink"]
+            state = "connected" if uplink["connected"] else "not reached"
+        print(f"{about}; uplink {options.uplink} {state}", flush=True)
+
+    threading.Thread(target=ask, daemon=True).start()
+
+
+def _asked(where: str, secret: str, kind: str, body: bytes, seconds: float) -> dict[str, Any]:
+    answer = _core.switch_ask(where, secret, kind, body, seconds)
+    found = json.loads(answer) if answer else {}
+    if not isinstance(found, dict):
+        raise ValueError("it answers no object")
+    return found
+
+
+def _ask(options: argparse.Namespace) -> int:
+    """Runs the other actions."""
+    kind = "undrain" if options.action == "drain" and options.undo else options.action
+    body = str(options.communicator).encode() if kind == "show" else b""
+    try:
+        address(options.address, options.action)
+        answer = _asked(options.address, _secret(options), kind, body, options.deadline)
+    except (AggregationError, UnisonoError) as failure:
+        return _refuse(failure)
+    except ValueError as failure:
+        return _refuse(f"the switch at {options.address} says what cannot be understood: {failure}")
+    if "error" in answer:
+        return _refuse(f"the switch at {options.address}: {answer['error']}")
+    if options.json:
+        print(json.dumps(answer or {"done": kind}, indent=2))
+        return 0
+    console = Console(highlight=False, soft_wrap=True)
+    if kind == "status":
+        print_status(console, answer)
+    elif kind == "jobs":
+        print_jobs(console, answer)
+    elif kind == "show":
+        if not answer["pools"]:
+            return _refuse(
+                f"the switch at {options.address} has no communicator {options.communicator}; `unisono switch jobs "
+                f"{options.address}` lists those that it has"
+            )
+        print_pools(console, answer)
+    else:
+        done = {
+            "drain": "makes no more pools; those that are there go on",
+            "undrain": "makes pools again",
+            "stop": "ends; jobs go on by their endpoints",
+        }
+        print(f"the switch at {options.address} {done[kind]}")
+    return 0
