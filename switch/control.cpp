@@ -153,6 +153,7 @@ Blob packed(const PoolAnswer& answer) {
       .add_value(answer.possible)
       .add_value(answer.port)
       .add_value(answer.generation)
+      .add(answer.group)
       .take();
 }
 
@@ -164,6 +165,7 @@ std::optional<PoolAnswer> pool_answer_in(std::span<const std::byte> bytes) {
   answer.possible = unpacker.take_value<std::uint32_t>();
   answer.port = unpacker.take_value<std::uint16_t>();
   answer.generation = unpacker.take_value<std::uint64_t>();
+  answer.group = unpacker.take_text();
   return unpacker.whole() ? std::optional(std::move(answer)) : std::nullopt;
 }
 

@@ -75,6 +75,7 @@ struct PoolAnswer {
   std::uint32_t possible = 0;    ///< with so many slots it could be made; 0: not at all
   std::uint16_t port = 0;        ///< of UDP, for frames of this pool
   std::uint64_t generation = 0;  ///< that the pool begins with
+  std::string group;  ///< ADDRESS:PORT of IPv4 to which results for all go, if its members take part; or empty
 };
 
 /// What a switch says of itself when a connection has been proven.

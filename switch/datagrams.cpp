@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <string>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -39,10 +41,26 @@ tcp::Socket open_at(bool six, std::uint16_t port, int& fault) {
   return {};
 }
 
+bool is_six(int socket) {
+  int family = 0;
+  socklen_t bytes = sizeof family;
+  return getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &bytes) == 0 && family == AF_INET6;
+}
+
+tcp::Socket open_anywhere(std::uint16_t port) {
+  int fault = 0;
+  tcp::Socket made = open_at(true, port, fault);
+  if (!made.valid() && fault != EADDRINUSE) made = open_at(false, port, fault);  // a system without IPv6
+  if (made.valid()) return made;
+  throw Error(ErrorCode::kBootstrap,
+              formatted("no socket for datagrams at port {}: {}", port, tcp::text_of_error(fault)));
+}
+
 }  // namespace
 
-Datagrams::Datagrams(std::uint16_t port, std::size_t most, const udp::ImpairmentSettings& impairment)
-    : stride_(most + kEnvelopeSlack),
+Datagrams::Datagrams(tcp::Socket socket, std::size_t most, const udp::ImpairmentSettings& impairment)
+    : socket_(std::move(socket)),
+      stride_(most + kEnvelopeSlack),
       in_(kBatch * stride_),
       out_(kBatch * stride_),
       came_(kBatch),
@@ -52,16 +70,6 @@ Datagrams::Datagrams(std::uint16_t port, std::size_t most, const udp::Impairment
       going_pieces_(kBatch),
       to_(kBatch),
       impairment_(impairment) {
-  int fault = 0;
-  socket_ = open_at(true, port, fault);
-  if (!socket_.valid() && fault != EADDRINUSE) {  // a system without IPv6
-    six_ = false;
-    socket_ = open_at(false, port, fault);
-  }
-  if (!socket_.valid()) {
-    throw Error(ErrorCode::kBootstrap,
-                formatted("no socket for datagrams at port {}: {}", port, tcp::text_of_error(fault)));
-  }
   int kept = 0;
   socklen_t kept_bytes = sizeof kept;
   if (getsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &kept, &kept_bytes) == 0 && kept > 0) {
@@ -72,6 +80,38 @@ Datagrams::Datagrams(std::uint16_t port, std::size_t most, const udp::Impairment
   if (getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &bytes) == 0) {
     if (const auto address = tcp::address_of(own)) port_ = address->port;
   }
+}
+
+Datagrams::Datagrams(std::uint16_t port, std::size_t most, const udp::ImpairmentSettings& impairment)
+    : Datagrams(open_anywhere(port), most, impairment) {
+  six_ = is_six(socket_.get());
+}
+
+Datagrams Datagrams::of_group(const tcp::Address& group, const tcp::Address& own, std::size_t most) {
+  tcp::Socket made(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int on = 1;
+  const int off = 0;
+  setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  // Of groups that others of this host have joined nothing comes here.
+  setsockopt(made.get(), IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off);
+  ip_mreq join{};
+  std::memcpy(&join.imr_multiaddr, group.bytes.data(), 4);
+  std::memcpy(&join.imr_interface, own.bytes.data(), 4);
+  const tcp::SystemAddress address = tcp::system_address(group, 0);
+  if (!made.valid() || bind(made.get(), address.get(), address.bytes) != 0 ||
+      setsockopt(made.get(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join) != 0) {
+    throw Error(ErrorCode::kBootstrap, formatted("the group {} cannot be joined at {}: {}", tcp::text_of(group),
+                                                 tcp::text_without_port(own), tcp::text_of_error(errno)));
+  }
+  Datagrams datagrams(std::move(made), most, {});
+  datagrams.six_ = false;
+  return datagrams;
+}
+
+bool Datagrams::sends_to_groups_by(const tcp::Address& own) {
+  in_addr address{};
+  std::memcpy(&address, own.bytes.data(), sizeof address);
+  return setsockopt(socket_.get(), IPPROTO_IP, IP_MULTICAST_IF, &address, sizeof address) == 0;
 }
 
 tcp::SystemAddress Datagrams::reachable(const tcp::Address& address, unsigned scope) const {

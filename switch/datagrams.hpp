@@ -24,6 +24,12 @@ class Datagrams {
   /// Error(kBootstrap), which names the port if it is taken.
   Datagrams(std::uint16_t port, std::size_t most, const udp::ImpairmentSettings& impairment = {});
 
+  /// A socket that takes what is sent to a group of IPv4, by the interface that has the address `own`. Others may take
+  /// the same. Throws Error(kBootstrap).
+  static Datagrams of_group(const tcp::Address& group, const tcp::Address& own, std::size_t most);
+  /// What goes to groups leaves by the interface that has an address of IPv4. False if the system refuses.
+  bool sends_to_groups_by(const tcp::Address& own);
+
   std::uint16_t port() const { return port_; }
   int descriptor() const { return socket_.get(); }
   /// Bytes that the system keeps of what comes while nobody looks, with what it counts beside datagrams.
@@ -52,6 +58,7 @@ class Datagrams {
   }
 
  private:
+  Datagrams(tcp::Socket socket, std::size_t most, const udp::ImpairmentSettings& impairment);
   std::size_t receive_batch();
   void send_impaired();
 

@@ -22,6 +22,8 @@ constexpr std::chrono::seconds kPatience{5};
 constexpr std::uint32_t kShadows = 0x8000'0000;
 /// While no call is carried, the socket is looked at once in so many rounds, and when something has woken the engine.
 constexpr std::uint32_t kIdleRounds = 64;
+/// Bytes of a datagram for which there is room in any case.
+constexpr std::size_t kLeastLongest = std::size_t{16} * 1024;
 
 }  // namespace
 
@@ -134,9 +136,24 @@ Plan Aggregation::plan_for(std::uint32_t communicator, std::uint16_t epoch, cons
 /// Under the lock.
 void Aggregation::open_socket(std::size_t longest) {
   if (datagrams_) return;
-  datagrams_ = std::make_unique<Datagrams>(0, std::max<std::size_t>(longest, 16 * 1024), settings_.impairment);
+  datagrams_ = std::make_unique<Datagrams>(0, std::max(longest, kLeastLongest), settings_.impairment);
   watch_.set(datagrams_->descriptor(), 0, EPOLLIN, watched_);
   poe_.attach(this);
+}
+
+/// Under the lock. Without the group results come to this rank alone, when it asks for them.
+void Aggregation::join_group(const PlannedPool::Leaf& leaf, std::size_t longest) {
+  if (leaf.group.empty() || groups_.contains(leaf.group)) return;
+  Group& group = groups_[leaf.group];
+  try {
+    const std::optional<tcp::Address> address = tcp::parse_address(leaf.group);
+    if (!address || address->six) return;
+    const tcp::Address own = tcp::route_to(places_[leaf.address].address);
+    group.datagrams = std::make_unique<Datagrams>(Datagrams::of_group(*address, own, longest));
+    watch_.set(group.datagrams->descriptor(), 1 + groups_.size(), EPOLLIN, group.watched);
+  } catch (const Error& error) {
+    log(LogLevel::kInfo, error.what());
+  }
 }
 
 void Aggregation::add(std::uint32_t communicator, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
@@ -161,6 +178,7 @@ void Aggregation::add(std::uint32_t communicator, std::uint16_t epoch, std::span
       SwitchPlace place = places_[leaf.address];
       place.address.port = leaf.port;
       shape.reachable.push_back(datagrams_->reachable(place.address, place.scope));
+      join_group(leaf, std::max<std::size_t>(longest, kLeastLongest));
     }
     auto made = std::make_unique<CarriedCommunicator>(shape, plan, *datagrams_);
     for (std::size_t pool = 0; pool < made->pools(); ++pool) pools_[made->pool_number(pool)] = {pool, made.get()};
@@ -214,15 +232,16 @@ bool Aggregation::poll() {
   if (!busy && ++idle_rounds_ % kIdleRounds != 0) return false;
   bool any = false;
   Time now = std::chrono::steady_clock::now();
-  const auto take_batch = [&] {
-    return datagrams_->receive([&](std::span<std::byte> datagram, const tcp::SystemAddress&) {
-      const std::optional<Labels> labels = labels_of(datagram);
-      const auto found = labels ? pools_.find(labels->pool) : pools_.end();
-      if (found == pools_.end()) return;
-      any = found->second.communicator->link(found->second.pool).take(datagram, now) || any;
-    });
+  const auto take = [&](std::span<std::byte> datagram, const tcp::SystemAddress&) {
+    const std::optional<Labels> labels = labels_of(datagram);
+    const auto found = labels ? pools_.find(labels->pool) : pools_.end();
+    if (found == pools_.end()) return;
+    any = found->second.communicator->link(found->second.pool).take(datagram, now) || any;
   };
-  while (take_batch() == Datagrams::kBatch) now = std::chrono::steady_clock::now();
+  while (datagrams_->receive(take) == Datagrams::kBatch) now = std::chrono::steady_clock::now();
+  for (const auto& [name, group] : groups_) {
+    if (group.datagrams) group.datagrams->receive(take);
+  }
   Time due = Time::max();
   for (const auto& [number, communicator] : communicators_) {
     communicator->tick(now);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,6 +61,7 @@ class Aggregation final : private CallCarrier, private Companion {
   Plan plan_for(std::uint32_t communicator, std::uint16_t epoch, const std::vector<MemberCard>& cards);
   void add(std::uint32_t communicator, std::uint16_t epoch, std::span<const std::uint32_t> endpoints, const Plan& plan);
   void open_socket(std::size_t longest);
+  void join_group(const PlannedPool::Leaf& leaf, std::size_t longest);
 
   NativeEngine& engine_;
   Poe& poe_;
@@ -74,6 +76,11 @@ class Aggregation final : private CallCarrier, private Companion {
   tcp::Watch watch_;
   std::unique_ptr<Datagrams> datagrams_;
   std::uint32_t watched_ = 0;
+  struct Group {
+    std::unique_ptr<Datagrams> datagrams;  ///< null: it could not be joined
+    std::uint32_t watched = 0;
+  };
+  std::map<std::string, Group> groups_;
   Time armed_ = Time::max();
   std::uint32_t idle_rounds_ = 0;
   std::unordered_map<std::uint32_t, std::unique_ptr<CarriedCommunicator>> communicators_;

@@ -216,7 +216,7 @@ class Arrangement {
           refusal = formatted("the switch at {}: {}", settings_.addresses[address], answer.refusal);
           break;
         }
-        pool.leaves.push_back({address, welcomes_.at(address).name, answer.port, answer.generation});
+        pool.leaves.push_back({address, welcomes_.at(address).name, answer.port, answer.generation, answer.group});
       }
       pool.slots = request.slots;
       pool.id = request.id;

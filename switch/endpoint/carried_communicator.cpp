@@ -41,7 +41,8 @@ Link::Link(const WindowShape& shape, const Digest& secret, std::uint64_t pool, c
       datagrams_(datagrams),
       to_(to),
       up_(secret, pool, upper, shape.position, Direction::kUp),
-      down_(secret, pool, upper, shape.position, Direction::kDown) {}
+      down_(secret, pool, upper, shape.position, Direction::kDown),
+      group_(secret, pool, upper, kEveryone, Direction::kDown) {}
 
 void Link::up(const SlotFrame& head, std::span<const std::byte> payload) {
   const std::span<std::byte> room = datagrams_.room();
@@ -50,7 +51,15 @@ void Link::up(const SlotFrame& head, std::span<const std::byte> payload) {
 
 bool Link::take(std::span<std::byte> datagram, Time now) {
   FrameView frame;
-  if (!down_.open(datagram, frame)) return false;
+  const std::optional<Labels> labels = labels_of(datagram);
+  if (!labels) return false;
+  // What is for all comes by the group, or to each in a datagram of its own: as the last one did, most likely.
+  const bool for_all = labels->member == kEveryone;
+  const Envelope& likely = for_all && by_group_ ? group_ : down_;
+  if (!likely.open(datagram, frame)) {
+    if (!for_all || !(by_group_ ? down_ : group_).open(datagram, frame)) return false;
+    by_group_ = !by_group_;
+  }
   // A switch that only asks for what this rank gives again and again is one that the rank's frames do not reach.
   if (frame.head.kind != SlotKind::kMissing || frame.head.root != rank_) heard = now;
   ++frames;

@@ -47,6 +47,8 @@ class Link final : public Uplink {
   tcp::SystemAddress to_;
   Envelope up_;
   Envelope down_;
+  Envelope group_;  ///< of what the switch sends to a group
+  bool by_group_ = false;
 };
 
 /// What a communicator is like.

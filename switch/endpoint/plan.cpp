@@ -14,7 +14,7 @@ using join::Unpacker;
 Blob packed(const PlannedPool& pool) {
   Packer leaves;
   for (const PlannedPool::Leaf& leaf : pool.leaves) {
-    leaves.add_value(leaf.address).add(leaf.name).add_value(leaf.port).add_value(leaf.generation);
+    leaves.add_value(leaf.address).add(leaf.name).add_value(leaf.port).add_value(leaf.generation).add(leaf.group);
   }
   return Packer()
       .add(std::span<const std::byte>(pool.id))
@@ -41,6 +41,7 @@ std::optional<PlannedPool> pool_in(std::span<const std::byte> bytes, std::uint32
     leaf.name = leaves.take_text();
     leaf.port = leaves.take_value<std::uint16_t>();
     leaf.generation = leaves.take_value<std::uint64_t>();
+    leaf.group = leaves.take_text();
     pool.leaves.push_back(std::move(leaf));
   }
   const auto places = unpacker.take();

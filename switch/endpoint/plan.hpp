@@ -23,6 +23,7 @@ struct PlannedPool {
     std::string name;
     std::uint16_t port = 0;  ///< of UDP
     std::uint64_t generation = 0;
+    std::string group;  ///< see PoolAnswer
   };
   /// Where a rank hangs.
   struct Place {

@@ -6,6 +6,8 @@ namespace {
 
 /// Where the kind of a frame stands in its datagram.
 constexpr std::size_t kKindAt = kEnvelopeBytes + 3;
+/// So many results that were asked for say nothing of a group.
+constexpr std::uint32_t kFewAsked = 16;
 
 }  // namespace
 
@@ -28,6 +30,7 @@ HostedPool::HostedPool(const PoolRequest& request, const PoolNode& node, std::sp
       datagrams_(datagrams),
       children_(node.below.size()),
       position_(node.position),
+      name_(node.name),
       above_answers_(node.above.empty() ? nullptr : above_answers),
       pool_(shape_of(request, node, generation), *this) {
   const Digest own = pool_secret(secret, request.id);
@@ -35,10 +38,18 @@ HostedPool::HostedPool(const PoolRequest& request, const PoolNode& node, std::sp
     children_[i].in = Envelope(own, number_, node.name, i, Direction::kUp);
     children_[i].out = Envelope(own, number_, node.name, i, Direction::kDown);
   }
+  for (const PoolNode::Below& below : node.below) ranks_only_ = ranks_only_ && below.name.empty();
   if (node.above.empty()) return;
   parent_ = std::make_unique<Link>();
   parent_->in = Envelope(own, number_, node.above, position_, Direction::kDown);
   parent_->out = Envelope(own, number_, node.above, position_, Direction::kUp);
+}
+
+void HostedPool::use_group(const tcp::SystemAddress& group, const PoolId& id, std::span<const std::byte> secret) {
+  if (!ranks_only_ || children_.size() < 2) return;
+  group_ = std::make_unique<Link>();
+  group_->out = Envelope(pool_secret(secret, id), number_, name_, kEveryone, Direction::kDown);
+  group_->address = group;
 }
 
 void HostedPool::set_parent(const tcp::SystemAddress& address) {
@@ -66,7 +77,10 @@ bool HostedPool::take_from_child(std::span<std::byte> datagram, const Labels& la
   ++traffic_.frames_in;
   traffic_.bytes_in += datagram.size();
   if (above_answers_ != nullptr && !above_answers_->load(std::memory_order_relaxed)) return true;
+  const std::uint64_t duplicates = pool_.counters().duplicates;
+  gave_result_ = false;
   pool_.from_child(frame);
+  if (gave_result_ && pool_.counters().duplicates != duplicates) ++asked_for_;
   return true;
 }
 
@@ -90,10 +104,20 @@ void HostedPool::send(Link& link, const SlotFrame& head, std::span<const std::by
 }
 
 void HostedPool::down(const SlotFrame& head, std::span<const std::byte> payload) {
+  gave_result_ = gave_result_ || head.kind == SlotKind::kResult;
   send(children_[head.member], head, payload);
 }
 
 void HostedPool::down_all(const SlotFrame& head, std::span<const std::byte> payload) {
+  if (group_ != nullptr && head.kind == SlotKind::kResult) {
+    // Networks that lead groups nowhere are common. Members then ask for every result, which is slow, and right.
+    if (asked_for_ <= kFewAsked || asked_for_ <= results_ / 4) {
+      ++results_;
+      send(*group_, head, payload);
+      return;
+    }
+    group_.reset();
+  }
   for (Link& link : children_) send(link, head, payload);
 }
 

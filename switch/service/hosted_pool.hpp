@@ -43,6 +43,9 @@ class HostedPool final : public Outlet {
   const PoolTraffic& traffic() const { return traffic_; }
   /// Where the switch above takes frames of this pool.
   void set_parent(const tcp::SystemAddress& address);
+  /// From now on what is for all members goes to a group, once, if all of them are ranks. `secret` is the switch's.
+  void use_group(const tcp::SystemAddress& group, const PoolId& id, std::span<const std::byte> secret);
+  bool has_group() const { return group_ != nullptr; }
   /// Takes a datagram that names this pool; behind it there is slack. False if neither a member nor the switch above
   /// has made it.
   bool take(std::span<std::byte> datagram, const Labels& labels, const tcp::SystemAddress& from);
@@ -68,7 +71,13 @@ class HostedPool final : public Outlet {
   Datagrams& datagrams_;
   std::vector<Link> children_;
   std::unique_ptr<Link> parent_;  ///< null: there is no switch above
-  std::uint32_t position_;        ///< at the switch above
+  std::unique_ptr<Link> group_;   ///< null: there is none, or members do not get what goes there
+  std::string name_;              ///< of this switch
+  bool ranks_only_ = true;
+  std::uint32_t results_ = 0;    ///< that have gone to the group
+  std::uint32_t asked_for_ = 0;  ///< and that members have asked for again
+  bool gave_result_ = false;     ///< to a member by itself, since a frame is looked at
+  std::uint32_t position_;       ///< at the switch above
   const std::atomic<bool>* above_answers_;
   PoolTraffic traffic_;
   Pool pool_;

@@ -30,8 +30,13 @@ void add(PoolTraffic& sum, const PoolTraffic& more) {
 }  // namespace
 
 PoolTable::PoolTable(std::string name, std::string secret, std::uint32_t places,
-                     std::vector<std::unique_ptr<Worker>>& workers, Parent* parent)
-    : name_(std::move(name)), secret_(std::move(secret)), workers_(workers), parent_(parent), places_(places) {}
+                     std::vector<std::unique_ptr<Worker>>& workers, Parent* parent, std::string group)
+    : name_(std::move(name)),
+      secret_(std::move(secret)),
+      workers_(workers),
+      parent_(parent),
+      group_(std::move(group)),
+      places_(places) {}
 
 std::vector<TableAnswer> PoolTable::make(CallerId caller, std::uint32_t number, const PoolRequest& request) {
   const auto known = pools_.find(request.id);
@@ -114,6 +119,10 @@ PoolAnswer PoolTable::make_new(const PoolRequest& request) {
     entry.pool = std::make_shared<HostedPool>(request, *request.node(name_), std::as_bytes(std::span(secret_)),
                                               entry.worker->datagrams(), last_generation_,
                                               parent_ == nullptr ? nullptr : &parent_->answers());
+    if (const auto group = tcp::parse_address(group_)) {
+      entry.pool->use_group(entry.worker->datagrams().reachable(*group, 0), request.id,
+                            std::as_bytes(std::span(secret_)));
+    }
     Entry& kept = pools_.emplace(request.id, std::move(entry)).first->second;
     kept.node = kept.request.node(name_);
     kept.pending = !kept.node->above.empty();
@@ -137,6 +146,7 @@ PoolAnswer PoolTable::answer_of(Entry& entry) const {
   PoolAnswer answer;
   answer.made = true;
   answer.port = entry.worker->port();
+  if (entry.pool->has_group()) answer.group = group_;
   answer.generation = entry.worker->with_lock([&] { return entry.pool->pool().generation(); });
   return answer;
 }

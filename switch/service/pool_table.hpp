@@ -35,7 +35,7 @@ class PoolTable {
 
   /// `parent` is null if this switch has none. All must outlive the table.
   PoolTable(std::string name, std::string secret, std::uint32_t places, std::vector<std::unique_ptr<Worker>>& workers,
-            Parent* parent);
+            Parent* parent, std::string group = {});
 
   /// Makes the pool that a caller asks for, or notes that it wants it, too. Answers: none yet, if the switch above is
   /// asked first.
@@ -94,6 +94,7 @@ class PoolTable {
   const std::string secret_;
   std::vector<std::unique_ptr<Worker>>& workers_;
   Parent* const parent_;
+  const std::string group_;  ///< for results; empty: none
   Places places_;
   Entries pools_;
   std::map<std::uint64_t, PoolId> numbers_;  ///< in datagrams

@@ -88,6 +88,11 @@ ServiceSettings checked(ServiceSettings settings) {
   if (!settings.uplink.empty() && !join::parse_host_port(settings.uplink)) {
     refuse(formatted("its uplink is \"{}\"; allowed is HOST:PORT, as in 10.0.0.1:4700", settings.uplink));
   }
+  if (const auto group = tcp::parse_address(settings.multicast);
+      !settings.multicast.empty() && !(group && !group->six && group->bytes[0] >> 4U == 0xe && group->port != 0)) {
+    refuse(formatted("its multicast is \"{}\"; allowed is ADDRESS:PORT of a group of IPv4, as in 239.1.2.3:4701",
+                     settings.multicast));
+  }
   if (!settings.say) settings.say = [](const std::string&) {};
   return settings;
 }
@@ -115,7 +120,14 @@ class Service::Parts final : public CallersHandler {
           settings_.uplink, settings_.secret, name, [this] { bell_.ring(); }, settings_.say);
       parent_->connect_first(Clock::now() + kForUplink);
     }
-    table_ = std::make_unique<PoolTable>(name, settings_.secret, settings_.slots, workers_, parent_.get());
+    table_ = std::make_unique<PoolTable>(name, settings_.secret, settings_.slots, workers_, parent_.get(),
+                                         settings_.multicast);
+    if (!settings_.multicast.empty()) {
+      const auto own = tcp::parse_address(place.host);
+      for (const auto& worker : workers_) {
+        if (own && !own->six && !own->unspecified()) worker->datagrams().sends_to_groups_by(*own);
+      }
+    }
     callers_ = std::make_unique<Callers>(std::move(listener), settings_.secret, name, *this);
   }
 

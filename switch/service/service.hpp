@@ -21,6 +21,7 @@ struct ServiceSettings {
   std::uint32_t slots = 65536;    ///< places for a payload of 1344 bytes, in all
   std::uint32_t threads = 1;      ///< workers, 1 to 256
   std::string uplink{};           ///< HOST:PORT of the switch above; empty: none
+  std::string multicast{};        ///< ADDRESS:PORT of a group of IPv4 for results; empty: each member gets its own
   std::uint64_t up_to_bytes = 0;  ///< it advises callers to aggregate calls up to this size; 0: any
   udp::ImpairmentSettings impairment{};           ///< of what it sends, for tests
   std::function<void(const std::string&)> say{};  ///< is told, in a sentence, what people should know; any thread
