@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/error.hpp"
 #include "core/text.hpp"
 #include "platform/join/sockets.hpp"
 #include "platform/join/variables.hpp"
@@ -37,6 +38,11 @@ AggregationSettings aggregation_of_environment() {
   AggregationSettings settings;
   if (!aggregation_asked()) return settings;
   const std::string list = *join::variable(kList);
+  if (join::variable("UNISONO_TLS").value_or("") == "on") {
+    throw Error(ErrorCode::kBootstrap,
+                "all data between hosts are to be encrypted (UNISONO_TLS=on), and what goes to switches is not: set "
+                "UNISONO_TLS=tcp to encrypt what goes by TCP alone");
+  }
   for (std::size_t at = 0; at <= list.size();) {
     const std::size_t end = std::min(list.find(',', at), list.size());
     settings.addresses.push_back(list.substr(at, end - at));

@@ -105,6 +105,7 @@ std::string text_of(const StatusReport& report) {
                   {"uptime_s", report.uptime_s},
                   {"slots", {{"total", report.slots_total}, {"used", report.slots_used}}},
                   {"threads", report.threads},
+                  {"up_to_bytes", report.up_to_bytes},
                   {"pools", report.pools},
                   {"jobs", report.jobs},
                   {"callers", report.callers},

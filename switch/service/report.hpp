@@ -21,6 +21,7 @@ struct StatusReport {
   std::uint64_t slots_total = 0;
   std::uint64_t slots_used = 0;
   std::size_t threads = 0;
+  std::uint64_t up_to_bytes = 0;  ///< see ServiceSettings
   std::size_t pools = 0;
   std::size_t jobs = 0;
   std::size_t callers = 0;

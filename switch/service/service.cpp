@@ -281,6 +281,7 @@ class Service::Parts final : public CallersHandler {
     report.slots_total = table_->places().total();
     report.slots_used = table_->places().used();
     report.threads = workers_.size();
+    report.up_to_bytes = settings_.up_to_bytes;
     report.pools = table_->size();
     report.jobs = table_->jobs();
     report.callers = callers_->proven();

@@ -74,6 +74,11 @@ def find(given: str | None, secret_file: str | None, environment: Mapping[str, s
         beside = path.with_name(f"{path.name}.secret")
     else:
         listed = addresses(value, where)
+    if environment.get("UNISONO_TLS") == "on":
+        raise AggregationError(
+            f"{where}: all data between hosts are to be encrypted, and what goes to switches is not; leave one of both "
+            "out, or set UNISONO_TLS=tcp instead to encrypt what goes by TCP alone"
+        )
     return Switches({AGGREGATE: ",".join(listed), SECRET: _secret(secret_file, environment, beside, where)})
 
 

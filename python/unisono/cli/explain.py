@@ -18,6 +18,7 @@ from .._spec import Collective, Datatype, Func
 from ..bench.plan import kind_of_buffers
 from ..errors import InvalidArgumentError
 from . import table as tables
+from .carried_calls import carried_by, verdict
 from .run import TRANSPORTS, transports
 from .ways import connections_of, hosts_of_ranks, number_of_ranks, sentences, tls_fault, ways
 
@@ -59,6 +60,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help=f"what carries data between hosts (UNISONO_TRANSPORT, else {TRANSPORTS[0]})",
     )
     parser.add_argument("--tls", action="store_true", help="with data between hosts encrypted (UNISONO_TLS)")
+    parser.add_argument(
+        "--aggregate",
+        metavar="HOST:PORT,...|auto",
+        help="with --hosts: also say whether these switches (`unisono switch`), which are asked, would carry the call",
+    )
+    parser.add_argument("--secret-file", metavar="FILE", help="the switches' secret (UNISONO_AGGREGATE_SECRET_FILE)")
     parser.add_argument("--dtype", choices=DATATYPES, default="fp32", help="of the elements (fp32)")
     parser.add_argument(
         "--buffers",
@@ -154,6 +161,10 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
     # What was measured last was measured on one host.
     measured = None if several else _measured(options, count * element)
+    answer["aggregation"] = None
+    if options.aggregate is not None:
+        of_call = call | {"hosts": len(set(hosts)), "in_place": options.in_place, "algorithm": options.algorithm}
+        answer["aggregation"] = carried_by(options.aggregate, options.secret_file, environment, of_call)
     return {"call": call} | answer | {"tuning": tuning, "measured": measured, "ways": between}
 
 
@@ -289,6 +300,8 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
     buffers = "" if not data else f", {call['buffers']} buffers"
     console.print(f"[bold]{options.operation}[/]{of}, {ranks}{buffers}: [bold cyan]{answer['algorithm']}[/]")
     console.print(escape(_why(answer)), style="dim", soft_wrap=True)
+    if answer["aggregation"] is not None:
+        console.print(verdict(answer["aggregation"]), markup=False, soft_wrap=True)
     for sentence in sentences(answer["ways"], answer["tuning"]["network"]) if answer["ways"] else ():
         console.print(sentence, markup=False, soft_wrap=True)
     if not answer["priced"]:

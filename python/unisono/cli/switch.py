@@ -47,7 +47,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     start.add_argument("--threads", type=int, default=1, metavar="N", help="that take and send datagrams (1)")
     start.add_argument("--uplink", metavar="HOST:PORT", help="the switch above this one in the tree; same secret")
     start.add_argument(
-        "--up-to", type=_bytes, default=0, metavar="BYTES", help="advise ranks not to aggregate larger calls (any)"
+        "--up-to", type=_bytes, default=0, metavar="BYTES", help="largest calls that jobs should have aggregated (32K)"
     )
     _add_secret(start)
     start.set_defaults(execute=_start)

@@ -16,6 +16,8 @@ UNWANTED = {
     "garbage": "datagrams too short to be any",
     "strangers": "datagrams of no communicator that is here",
     "forged": "datagrams that no member has made",
+    "lost": "datagrams that the system had no room for",
+    "over_share": "datagrams of the job that sent most meanwhile",
     "broken": "datagrams that ended in an error",
     "wrong_secrets": "callers with another secret",
     "other_versions": "callers of another version",

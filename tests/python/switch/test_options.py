@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,25 @@ def test_a_secret_is_needed(tmp_path: Path) -> None:
     done = run(*local(2), "--aggregate-secret-file", tmp_path / "none", "echo", "started")
     assert (done.returncode, done.stdout) == (2, "")
     assert "goes with --aggregate" in done.stderr
+
+
+@pytest.mark.parametrize("tls", ["on", "tcp"])
+def test_what_is_to_be_encrypted_does_not_go_to_switches(secret: Path, tls: str) -> None:
+    named = ["--aggregate", "rack1:7000", "--aggregate-secret-file", secret]
+    done = run(*local(2), *named, "echo", "started", UNISONO_TLS=tls)
+    if tls == "tcp":
+        assert (done.returncode, done.stdout) == (0, "started\nstarted\n")
+        return
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "all data between hosts are to be encrypted, and what goes to switches is not" in done.stderr
+    # Ranks that were started in another way find it out by themselves.
+    alone = run(
+        *local(2), "--tls", "--env", "UNISONO_AGGREGATE_SECRET=" + "x" * 32,
+        "--aggregate", "off", "sh", "-c", 'UNISONO_AGGREGATE=127.0.0.1:1 exec "$0" -c "$1"', sys.executable,
+        "import unisono; unisono.init().world.barrier(); print('right')",
+    )  # fmt: skip
+    assert (alone.returncode, alone.stdout) == (0, "right\nright\n"), alone.stderr
+    assert "no calls are carried by switches: all data between hosts are to be encrypted" in alone.stderr
 
 
 def test_simulated_engines_have_no_switches(secret: Path) -> None:
