@@ -55,7 +55,8 @@ class EndsBySignal {
 };
 
 void serve(const std::string& listen, const std::string& secret, const std::string& name, std::uint32_t slots,
-           std::uint32_t threads, const std::string& uplink, std::uint64_t up_to_bytes, const nb::callable& on_ready) {
+           std::uint32_t threads, const std::string& uplink, const std::string& multicast, std::uint64_t up_to_bytes,
+           const nb::callable& on_ready) {
   slots::ServiceSettings settings;
   settings.listen = listen;
   settings.secret = secret;
@@ -63,6 +64,7 @@ void serve(const std::string& listen, const std::string& secret, const std::stri
   settings.slots = slots;
   settings.threads = threads;
   settings.uplink = uplink;
+  settings.multicast = multicast;
   settings.up_to_bytes = up_to_bytes;
   settings.impairment = udp::impairment_of(join::variable("UNISONO_UDP_IMPAIR").value_or(""));
   settings.say = [](const std::string& text) { std::fprintf(stderr, "unisono switch: %s\n", text.c_str()); };
@@ -115,7 +117,7 @@ nb::bytes ask(const std::string& where, const std::string& secret, const std::st
 
 void bind_switch(nb::module_& module) {
   module.def("switch_serve", serve, nb::arg("listen"), nb::arg("secret"), nb::arg("name"), nb::arg("slots"),
-             nb::arg("threads"), nb::arg("uplink"), nb::arg("up_to_bytes"), nb::arg("on_ready"),
+             nb::arg("threads"), nb::arg("uplink"), nb::arg("multicast"), nb::arg("up_to_bytes"), nb::arg("on_ready"),
              "Serves as a switch until Ctrl-C, SIGTERM or somebody's word; tells on_ready its HOST:PORT once it "
              "listens.");
   module.def("switch_ask", ask, nb::arg("where"), nb::arg("secret"), nb::arg("kind"), nb::arg("body"),

@@ -290,6 +290,7 @@ def switch_serve(
     slots: int,
     threads: int,
     uplink: str,
+    multicast: str,
     up_to_bytes: int,
     on_ready: Callable[[str], object],
 ) -> None: ...

@@ -47,6 +47,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     start.add_argument("--threads", type=int, default=1, metavar="N", help="that take and send datagrams (1)")
     start.add_argument("--uplink", metavar="HOST:PORT", help="the switch above this one in the tree; same secret")
     start.add_argument(
+        "--multicast", metavar="ADDRESS:PORT", help="a group of IPv4, to which a result for all goes once"
+    )
+    start.add_argument(
         "--up-to", type=_bytes, default=0, metavar="BYTES", help="largest calls that jobs should have aggregated (32K)"
     )
     _add_secret(start)
@@ -130,7 +133,7 @@ def _start(options: argparse.Namespace) -> int:
         secret = _secret(options)
         _core.switch_serve(
             options.listen, secret, options.name or "", options.slots, options.threads, options.uplink or "",
-            options.up_to, lambda where: _tell(options, where, secret),
+            options.multicast or "", options.up_to, lambda where: _tell(options, where, secret),
         )  # fmt: skip
     except (AggregationError, UnisonoError) as failure:
         return _refuse(failure)
