@@ -161,7 +161,8 @@ void Window::send(Kept& one, Time now) {
 Span Window::timeout(std::uint32_t repeats) const {
   const unsigned doublings = std::min(repeats, kMostDoublings);
   const Span result = round_trip_.timeout(doublings);
-  return answer_.known() ? std::min(result, answer_.timeout(doublings + kMostOverAnswer)) : result;
+  const Span bounded = answer_.known() ? std::min(result, answer_.timeout(doublings + kMostOverAnswer)) : result;
+  return std::min(bounded, shape_.longest_pause);
 }
 
 SlotFrame Window::head(SlotKind kind) const {

@@ -39,6 +39,7 @@ struct WindowShape {
   std::uint64_t generation = 0;        ///< of the switch's pool, if it is known already
   std::uint64_t incarnation = 0;       ///< larger each time that this member has forgotten what it contributed
   std::string peer = "the switch";     ///< name and address, for errors
+  Span longest_pause = Span::max();    ///< between repeats, so that a switch that is there is heard of so often
 };
 
 /// Where a window's frames go. The payload is valid during the call only, in which the window must not be used.

@@ -27,6 +27,8 @@ WindowShape window_of(const CarriedShape& shape, const PlannedPool& pool) {
   window.payload_bytes = pool.payload_bytes;
   window.generation = leaf.generation;
   window.peer = formatted("the switch {} ({})", leaf.name, shape.addresses[leaf.address]);
+  // Switches speak only when they are spoken to; several repeats may be lost before one is given up.
+  window.longest_pause = shape.patience / 8;
   return window;
 }
 
