@@ -34,8 +34,8 @@ std::vector<std::uint32_t> CarriedCall::awaits() const {
   std::vector<std::uint32_t> ranks;
   if (communicator_ == nullptr || state != State::kCarried) return ranks;
   for (const CarriedPart& part : parts) {
-    const std::optional<std::uint32_t> order = communicator_->link(part.pool).window.awaited();
-    if (order && *order != kEveryone) ranks.push_back(communicator_->rank_of(part.pool, *order));
+    const auto order = communicator_->link(part.pool).awaited_still(std::chrono::steady_clock::now());
+    if (order) ranks.push_back(communicator_->rank_of(part.pool, *order));
   }
   return ranks;
 }
@@ -51,8 +51,14 @@ std::string CarriedCall::waits() const {
     default:
       break;
   }
-  const std::vector<std::uint32_t> ranks = awaits();
-  if (!ranks.empty()) return formatted("{} waits for rank {}", communicator_->title(), ranks.front());
+  if (state == State::kCarried) {
+    for (const CarriedPart& part : parts) {
+      const Link& link = communicator_->link(part.pool);
+      const std::optional<std::uint32_t> order = link.window.awaited();
+      if (!order || *order == kEveryone) continue;
+      return formatted("{} waits for rank {}", link.window.peer(), communicator_->rank_of(part.pool, *order));
+    }
+  }
   return "it waits for " + communicator_->title();
 }
 

@@ -1,6 +1,7 @@
 #include "switch/endpoint/carried_communicator.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/facts.hpp"
@@ -65,8 +66,23 @@ bool Link::take(std::span<std::byte> datagram, Time now) {
   // A switch that only asks for what this rank gives again and again is one that the rank's frames do not reach.
   if (frame.head.kind != SlotKind::kMissing || frame.head.root != rank_) heard = now;
   ++frames;
+  if (frame.head.kind == SlotKind::kMissing) {
+    if (frame.head.root != missing_) missing_since_ = now;
+    missing_ = frame.head.root;
+    missing_again_ = true;
+  } else if (frame.head.kind == SlotKind::kResult) {
+    missing_ = kEveryone;
+  }
   window.take(frame, now);
   return true;
+}
+
+std::optional<std::uint32_t> Link::awaited_still(Time now) {
+  constexpr std::chrono::milliseconds kForAWhile{100};
+  const bool again = std::exchange(missing_again_, false);
+  const std::optional<std::uint32_t> awaited = window.awaited();
+  if (!again || !awaited || *awaited == kEveryone || *awaited != missing_) return std::nullopt;
+  return now - missing_since_ >= kForAWhile ? awaited : std::nullopt;
 }
 
 // ---- calls ----

@@ -36,6 +36,9 @@ class Link final : public Uplink {
   void flush() { datagrams_.flush(); }
   /// A datagram of its pool. False if it is not of the switch.
   bool take(std::span<std::byte> datagram, Time now);
+  /// Whom the switch waits for, by position in the tree, if it has said so for a while, and again since this was asked
+  /// last. What it said before may be over: a rank that it has waited for may have come, got the result, and left.
+  std::optional<std::uint32_t> awaited_still(Time now);
 
   Window window;             // NOLINT(misc-non-private-member-variables-in-classes)
   Time heard{};              ///< when something came last that shows that both directions are whole
@@ -49,6 +52,9 @@ class Link final : public Uplink {
   Envelope down_;
   Envelope group_;  ///< of what the switch sends to a group
   bool by_group_ = false;
+  std::uint32_t missing_ = kEveryone;  ///< whom the switch has named last
+  Time missing_since_{};               ///< in a row
+  bool missing_again_ = false;         ///< since this was asked
 };
 
 /// What a communicator is like.
