@@ -279,6 +279,7 @@ class Arrangement {
     PoolRequest asked = request();
     PlannedPool pool = planned(asked);
     std::vector<std::uint32_t> addresses;
+    addresses.reserve(paths.size());
     for (const auto& [leaf, path] : paths) addresses.push_back(leaf);
     std::size_t widest = 1;
     std::uint32_t order = 0;

@@ -178,7 +178,7 @@ void CarriedCommunicator::mend_next(CallStarter& starter) {
   if (collective == Collective::kAllgather) collective = Collective::kBcast;
   CallRequest request = among_ranks(pool, collective, like);
   request.call.count = head.count;
-  const std::size_t bytes = head.count * bytes_of(head.dtype);
+  const std::size_t bytes = std::size_t{head.count} * bytes_of(head.dtype);
   const auto source = std::make_shared<std::vector<std::byte>>(given->payload.begin(), given->payload.end());
   const auto result = std::make_shared<std::vector<std::byte>>(bytes);
   if (collective == Collective::kBcast) {

@@ -53,7 +53,7 @@ Welcome Keeper::welcome(std::size_t address, join::Deadline deadline) {
 
 PoolAnswer Keeper::make(std::size_t address, const PoolRequest& request, join::Deadline deadline) {
   const std::lock_guard lock(mutex_);
-  const PoolAnswer answer = connected(address, deadline).make(request, deadline);
+  PoolAnswer answer = connected(address, deadline).make(request, deadline);
   if (!answer.made) return answer;
   connections_[address].pools[request.id] = request;
   if (!thread_.joinable()) {
