@@ -168,12 +168,15 @@ void Datagrams::send_impaired() {
 }
 
 std::size_t Datagrams::receive_batch() {
-  for (std::size_t i = 0; i < kBatch; ++i) {
+  // The system has written to those that it filled.
+  for (std::size_t i = 0; i < filled_; ++i) {
     came_pieces_[i] = {in_.data() + i * stride_, stride_ - kEnvelopeSlack};
     came_[i].msg_hdr = {&from_[i].storage, sizeof from_[i].storage, &came_pieces_[i], 1, nullptr, 0, 0};
   }
+  filled_ = 0;
   const int got = recvmmsg(socket_.get(), came_.data(), kBatch, MSG_DONTWAIT, nullptr);
-  return got > 0 ? static_cast<std::size_t>(got) : 0;
+  filled_ = got > 0 ? static_cast<std::size_t>(got) : 0;
+  return filled_;
 }
 
 }  // namespace unisono::slots

@@ -76,6 +76,7 @@ class Datagrams {
   std::vector<iovec> going_pieces_;
   std::vector<tcp::SystemAddress> to_;
   std::size_t waiting_ = 0;
+  std::size_t filled_ = kBatch;  ///< places for what comes that are to be made ready
   udp::Impairment impairment_;
 };
 
