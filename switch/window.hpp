@@ -110,8 +110,6 @@ class Window {
   /// Where src and dst are the same memory: what a call gave to the turns from `turn` on stands there again, in the
   /// place of results. The call's number, as `start` gave it. Only after `stop`.
   void restore(std::uint64_t number, std::uint64_t turn);
-  /// First turn of a call that has not ended.
-  std::uint64_t first_turn(std::uint64_t number) const { return calls_[number % kMostCalls].base; }
   /// Whom the oldest turn without a result waits for, as the switch last said: a rank, kEveryone for a switch above, or
   /// nothing if that is not known.
   std::optional<std::uint32_t> awaited() const;
