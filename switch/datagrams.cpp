@@ -115,13 +115,7 @@ bool Datagrams::sends_to_groups_by(const tcp::Address& own) {
 }
 
 tcp::SystemAddress Datagrams::reachable(const tcp::Address& address, unsigned scope) const {
-  if (!six_ || address.six) return tcp::system_address(address, scope);
-  tcp::Address mapped;
-  mapped.six = true;
-  mapped.port = address.port;
-  mapped.bytes[10] = mapped.bytes[11] = 0xff;
-  std::copy_n(address.bytes.begin(), 4, mapped.bytes.begin() + 12);
-  return tcp::system_address(mapped, 0);
+  return six_ ? tcp::system_address_for_six(address, scope) : tcp::system_address(address, scope);
 }
 
 std::span<std::byte> Datagrams::room() {

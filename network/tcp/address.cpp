@@ -109,6 +109,16 @@ SystemAddress system_address(const Address& address, unsigned scope) {
   return result;
 }
 
+SystemAddress system_address_for_six(const Address& address, unsigned scope) {
+  if (address.six) return system_address(address, scope);
+  Address mapped;
+  mapped.six = true;
+  mapped.port = address.port;
+  mapped.bytes[10] = mapped.bytes[11] = 0xff;
+  std::copy_n(address.bytes.begin(), 4, mapped.bytes.begin() + 12);
+  return system_address(mapped, 0);
+}
+
 std::optional<Address> address_of(const sockaddr_storage& storage) {
   Address address;
   if (storage.ss_family == AF_INET) {

@@ -47,6 +47,8 @@ struct SystemAddress {
 };
 /// `scope` is the interface's number here for a link-local address, else 0.
 SystemAddress system_address(const Address& address, unsigned scope);
+/// The same as a socket of IPv6 takes it that is for IPv4, too.
+SystemAddress system_address_for_six(const Address& address, unsigned scope);
 /// IPv4 addresses that come in the form of IPv6 are IPv4 ones here. Nothing for another family.
 std::optional<Address> address_of(const sockaddr_storage& storage);
 

@@ -17,7 +17,7 @@ from .support import Switch, switch
 LINK = "veth0"
 RACKS, EACH = 2, 4
 PORT = 7000
-WRONG = "02:00:00:00:00:99"  # nobody's: what is sent there is lost without a word
+WRONG = "02:00:00:00:00:99"  # no card has this address: frames to it are lost
 
 
 def ip(*words: str) -> subprocess.CompletedProcess[str]:
