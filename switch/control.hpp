@@ -108,6 +108,10 @@ struct ControlFrame {
 join::Blob packed(const ControlFrame& frame);
 std::optional<ControlFrame> control_frame_in(std::span<const std::byte> bytes);
 
+inline std::span<const std::byte> bytes_of_text(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
 /// Proofs of both ends, over the caller's hello and the nonce of the switch.
 Digest proof_of_switch(std::span<const std::byte> secret, const join::Hello& hello, const Nonce& nonce);
 Digest proof_of_caller(std::span<const std::byte> secret, const join::Hello& hello, const Nonce& nonce);

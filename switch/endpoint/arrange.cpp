@@ -194,8 +194,7 @@ class Arrangement {
   PlannedPool planned(const PoolRequest& request) const {
     PlannedPool pool;
     pool.id = request.id;
-    const auto secret = std::as_bytes(std::span(settings_.secret.data(), settings_.secret.size()));
-    pool.secret = pool_secret(secret, request.id);
+    pool.secret = pool_secret(bytes_of_text(settings_.secret), request.id);
     pool.slots = request.slots;
     pool.payload_bytes = request.payload_bytes;
     pool.places.resize(cards_.size());
@@ -226,8 +225,7 @@ class Arrangement {
       request.slots = std::bit_floor(possible);
       fill_random(request.id);  // what some of them may still free is another pool
       made_.back() = request.id;
-      const auto secret = std::as_bytes(std::span(settings_.secret.data(), settings_.secret.size()));
-      pool.secret = pool_secret(secret, request.id);
+      pool.secret = pool_secret(bytes_of_text(settings_.secret), request.id);
     }
   }
 

@@ -19,10 +19,6 @@ constexpr std::chrono::milliseconds kLook{50};
 /// How long it tries at a time.
 constexpr std::chrono::milliseconds kTry{500};
 
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
-
 }  // namespace
 
 Keeper::Keeper(std::vector<std::string> addresses, std::string secret)
@@ -41,7 +37,7 @@ ControlConnection& Keeper::connected(std::size_t address, join::Deadline deadlin
   Connection& connection = connections_[address];
   if (connection.open && connection.open->ended()) connection.open.reset();
   if (!connection.open) {
-    connection.open = std::make_unique<ControlConnection>(addresses_[address], bytes_of(secret_), deadline);
+    connection.open = std::make_unique<ControlConnection>(addresses_[address], bytes_of_text(secret_), deadline);
   }
   return *connection.open;
 }

@@ -43,8 +43,6 @@ std::span<const std::byte> bytes_of(const Body& body) {
   return std::as_bytes(std::span(&body, 1));
 }
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
-
 /// Sets what every connection of a caller has.
 void set_options(const Descriptor& connection) {
   const tcp::Socket same(dup(connection.get()));
@@ -167,7 +165,7 @@ void Callers::challenge(Caller& caller) {
   }
   caller.hello = hello;
   fill_random(caller.nonce);
-  const join::Challenge challenge{caller.nonce, proof_of_switch(bytes_of(secret_), hello, caller.nonce)};
+  const join::Challenge challenge{caller.nonce, proof_of_switch(bytes_of_text(secret_), hello, caller.nonce)};
   say(caller, FrameKind::kChallenge, bytes_of(challenge));
 }
 
@@ -179,7 +177,7 @@ void Callers::admit(Caller& caller) {
     send_away(caller, formatted("the switch {} does not understand: a broken proof", name_));
     return;
   }
-  if (!equal(proof, proof_of_caller(bytes_of(secret_), *caller.hello, caller.nonce))) {
+  if (!equal(proof, proof_of_caller(bytes_of_text(secret_), *caller.hello, caller.nonce))) {
     ++counters_.wrong_secrets;
     send_away(caller, formatted("the secret is not that of the switch {}; give both the same secret file", name_));
     return;
@@ -224,7 +222,7 @@ void Callers::say(Caller& caller, FrameKind kind, std::span<const std::byte> bod
 
 void Callers::send_away(Caller& caller, const std::string& text) {
   if (caller.ended || caller.leaving) return;
-  say(caller, FrameKind::kRefused, bytes_of(text.substr(0, join::kMaxText)));
+  say(caller, FrameKind::kRefused, bytes_of_text(text.substr(0, join::kMaxText)));
   caller.leaving = true;
   caller.deadline = Clock::now() + kFarewell;
   if (caller.waiting.empty()) caller.ended = true;

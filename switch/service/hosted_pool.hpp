@@ -72,12 +72,12 @@ class HostedPool final : public Outlet {
   std::vector<Link> children_;
   std::unique_ptr<Link> parent_;  ///< null: there is no switch above
   std::unique_ptr<Link> group_;   ///< null: there is none, or members do not get what goes there
-  std::string name_;              ///< of this switch
   bool ranks_only_ = true;
   std::uint32_t results_ = 0;    ///< that have gone to the group
   std::uint32_t asked_for_ = 0;  ///< and that members have asked for again
   bool gave_result_ = false;     ///< to a member by itself, since a frame is looked at
   std::uint32_t position_;       ///< at the switch above
+  std::string name_;             ///< of this switch
   const std::atomic<bool>* above_answers_;
   PoolTraffic traffic_;
   Pool pool_;

@@ -35,8 +35,6 @@ constexpr milliseconds kToAnswer{1500};
 /// A host that does not answer any more is noticed after so long.
 constexpr milliseconds kSilent{2000};
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
-
 /// What is wrong with a chain of switches; empty: nothing.
 std::string fault_of_chain(const std::string& own, const std::vector<std::string>& above) {
   std::set<std::string> names{own};
@@ -154,8 +152,8 @@ void Parent::work() {
 }
 
 void Parent::connect(Deadline deadline) {
-  auto made =
-      std::make_unique<ControlConnection>(where_, bytes_of(secret_), std::min(deadline, Clock::now() + kToConnect));
+  auto made = std::make_unique<ControlConnection>(where_, bytes_of_text(secret_),
+                                                  std::min(deadline, Clock::now() + kToConnect));
   {
     const tcp::Socket same(dup(made->descriptor()));
     if (same.valid()) tcp::set_patience(same, kSilent);
@@ -271,8 +269,7 @@ void Parent::give_up_late() {
 /// Asks who is above the switch above by now, and thereby whether it still answers.
 void Parent::look() {
   if (!connection_ || Clock::now() < next_look_) return;
-  const join::Blob status =
-      connection_->ask(ControlKind::kAsk, bytes_of(std::string("status")), Clock::now() + kToAnswer);
+  const join::Blob status = connection_->ask(ControlKind::kAsk, bytes_of_text("status"), Clock::now() + kToAnswer);
   next_look_ = Clock::now() + kBetweenLooks;
   const auto above = chain_in_status({reinterpret_cast<const char*>(status.data()), status.size()});
   if (!above) return;

@@ -25,7 +25,6 @@ namespace unisono::slots {
 
 inline const std::string kSecret = "a secret of the tests";
 
-inline std::span<const std::byte> bytes_of_text(const std::string& text) { return std::as_bytes(std::span(text)); }
 inline join::Deadline within(std::chrono::milliseconds time) { return join::Clock::now() + time; }
 
 /// A switch that serves until it goes.
