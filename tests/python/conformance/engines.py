@@ -14,13 +14,14 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import unisono
+from switch.support import make_secret, switch
 from unisono import _core
 from unisono._spec import Collective, Datatype, Func
 from unisono.communicator import Communicator
@@ -30,6 +31,9 @@ from .case import AUTOMATIC, V_COLLECTIVES, Array, Buffers, Case, buffers, is_in
 
 #: What a rank has after a call: its dst (scatter's root in place: nothing), or the error code of a refusal.
 Outcome = Array | str | None
+
+#: Collectives that slots of a switch carry.
+CARRIED = ("barrier", "bcast", "reduce", "allreduce", "reduce_scatter", "allgather")
 
 TIMEOUT = 60.0  # seconds for a call; far more than any needs, so that a lost message is reported and not awaited
 
@@ -270,6 +274,37 @@ class Loop(Threads):
         self._direct = False
 
 
+class Carried(Loop):
+    """The same with a switch, which carries the calls that slots carry. What names an algorithm never goes there."""
+
+    def admits(self, case: Case) -> bool:
+        """Calls that may be carried, and those between them that are not."""
+        return case.algorithm == AUTOMATIC
+
+    def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
+        """As Threads; calls of any length go to the switch."""
+        with tempfile.TemporaryDirectory() as folder, switch(make_secret(Path(folder))) as one:
+            with variables(
+                UNISONO_AGGREGATE=one.address,
+                UNISONO_AGGREGATE_SECRET_FILE=str(one.secret),
+                UNISONO_AGGREGATE_UP_TO=str(1 << 30),
+                UNISONO_AGGREGATE_TIMEOUT_S=str(TIMEOUT),
+            ):
+                outcomes = super().run(ranks, cases)
+            came: int = one.ask("status")["counters"]["frames_in"]
+        carried = [
+            case
+            for case in cases
+            if case.collective in CARRIED
+            and not case.wire
+            and not (case.collective == "reduce_scatter" and case.in_place)
+            and not (case.op == "avg" and "reduce" in case.collective)
+        ]
+        if came < ranks * len(carried):  # each rank gives something to each call
+            raise AssertionError(f"{came} frames came to the switch for {len(carried)} calls of {ranks} ranks")
+        return outcomes
+
+
 class Functional(Threads):
     """Devices without hardware: every call is a descriptor in exchange memory, and its buffers are copied to and fro.
     Ranks are threads, each with a device of its own."""
@@ -283,15 +318,23 @@ class Functional(Threads):
 
     def run(self, ranks: int, cases: Sequence[Case]) -> list[list[Outcome]]:
         """As Threads."""
-        before = os.environ.get("UNISONO_PLATFORM")
-        os.environ["UNISONO_PLATFORM"] = "functional"
-        try:
+        with variables(UNISONO_PLATFORM="functional"):
             return super().run(ranks, cases)
-        finally:
-            if before is None:
-                del os.environ["UNISONO_PLATFORM"]
+
+
+@contextlib.contextmanager
+def variables(**given: str) -> Iterator[None]:
+    """Has them in the environment of this process for a while."""
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
             else:
-                os.environ["UNISONO_PLATFORM"] = before
+                os.environ[name] = value
 
 
 def in_processes(
@@ -462,6 +505,7 @@ ENGINES: dict[str, Engine] = {
         Threads("threads-messages", lanes=False),
         Threads("threads-rendezvous", lanes=False, eager_limit=1, segment_bytes=256, rx_buffer_count=1),
         Loop("threads-loop"),
+        Carried("threads-switch"),
         Functional("functional"),
         Processes("processes", "ordinary"),
         Processes("processes-allocated", "allocated"),
@@ -479,6 +523,6 @@ ENGINES: dict[str, Engine] = {
 }
 
 #: Engines that start processes, which takes its time.
-STARTED = tuple(name for name, engine in ENGINES.items() if isinstance(engine, Processes))
+STARTED = tuple(name for name, engine in ENGINES.items() if isinstance(engine, Processes | Carried))
 
 __all__ = ["ENGINES", "Cluster", "STARTED", "Engine", "Outcome", "V_COLLECTIVES", "call", "run_rank"]

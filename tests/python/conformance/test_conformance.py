@@ -59,12 +59,12 @@ def test_core(engine: str, collective: str, algorithm: str) -> None:
 IN_PROCESSES = {
     "processes": (2, 3, 4), "processes-allocated": (2, 3, 4), "processes-mixed": (3,), "processes-messages": (4,),
     "processes-copied": (2, 3), "processes-hosts": (3, 4), "processes-tcp": (2, 3), "processes-udp": (3,),
-    "processes-ofi": (3,), "processes-tls": (3,),
+    "processes-ofi": (3,), "processes-tls": (3,), "threads-switch": (),
 }  # fmt: skip
 AT_EDGES = {
     "threads": (2, 3, 7), "threads-messages": (4,), "threads-rendezvous": (3,), "functional": (3,),
     "processes": (3,), "processes-allocated": (2, 4), "processes-mixed": (3,), "processes-messages": (2,),
-    "processes-hosts": (4,), "processes-tcp": (3,), "processes-udp": (2,),
+    "processes-hosts": (4,), "processes-tcp": (3,), "processes-udp": (2,), "threads-switch": (2, 3, 7),
     **({"processes-ofi": (2,)} if "processes-ofi" in STARTED else {}),
     **({"processes-copied": (4,)} if "processes-copied" in STARTED else {}),
 }  # fmt: skip
