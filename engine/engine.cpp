@@ -398,6 +398,11 @@ class NativeEngine::Impl final : public FastPath::Watch {
     call.kernel =
         carrier->carry(call.communicator->number, call.call, call.regions[static_cast<std::size_t>(Region::kSrc)],
                        call.regions[static_cast<std::size_t>(Region::kDst)]);
+    if (!call.kernel) return;
+    // That of switches, whose program members stand in for if these are given up.
+    const int by_switches = find_algorithm(call.call.collective, "switch");
+    const Algorithm* const algorithm = by_switches < 0 ? nullptr : &algorithms()[static_cast<std::size_t>(by_switches)];
+    call.communicator->last->number.store(LastNumber::of(algorithm, true), std::memory_order_relaxed);
   }
 
   static bool is_transfer(const CallState& call) {

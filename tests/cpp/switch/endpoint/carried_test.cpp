@@ -100,6 +100,8 @@ TEST(Carried, SixCollectivesOfAnyLength) {
   const auto errors = run_carried(kRanks, settings_for({one.address()}), [&](Rank& own) {
     ASSERT_TRUE(own.carried());
     for (const std::uint64_t count : {0, 1, 3, 1024, 5000}) run_all(own, count);
+    ASSERT_STREQ(own.engine.last_algorithm(0).algorithm->name, "switch");
+    ASSERT_TRUE(own.engine.last_algorithm(0).automatic);
   });
   EXPECT_THAT(errors, Each(""));
   EXPECT_NE(counter_of(one.address(), "frames_in"), 0U);
