@@ -21,6 +21,10 @@ std::unique_ptr<Carrier> carrier_of(const ClusterConfig& config) {
   return std::make_unique<Network>(with_sessions(config.network));
 }
 
+std::uint32_t engines_of(const ClusterConfig& config) {
+  return config.engines == 0 ? config.network.nodes - units_at_nodes(config.network) : config.engines;
+}
+
 }  // namespace
 
 Cluster::Cluster(const ClusterConfig& config)
@@ -30,9 +34,8 @@ Cluster::Cluster(const ClusterConfig& config)
       has_firmware_(!config.firmware.empty()),
       carrier_(carrier_of(config)),
       network_(dynamic_cast<Network*>(carrier_.get())),
-      team_(config.engines == 0 ? config.network.nodes : config.engines, config.threads,
-            [this](std::uint32_t node) { nodes_[node]->evaluate(); }) {
-  const std::uint32_t engines = config.engines == 0 ? config.network.nodes : config.engines;
+      team_(engines_of(config), config.threads, [this](std::uint32_t node) { nodes_[node]->evaluate(); }) {
+  const std::uint32_t engines = engines_of(config);
   for (const std::uint32_t node : config.native) {
     if (node < engines) continue;
     throw Error(ErrorCode::kInvalidArgument,

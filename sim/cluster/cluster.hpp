@@ -15,9 +15,9 @@
 namespace unisono::sim {
 
 struct ClusterConfig {
-  NetworkConfig network;              ///< its number of nodes is that of the cluster
+  NetworkConfig network;              ///< its nodes are those of the cluster, and units behind them
   std::string routes;                 ///< folder of `unisono route --ports 1`: nodes are on cables; empty: the network
-  std::uint32_t engines = 0;          ///< nodes that are engines, the first ones; 0: all
+  std::uint32_t engines = 0;          ///< nodes that are engines, the first ones; 0: all that are no units
   std::vector<std::uint32_t> native;  ///< of these, the ones whose engine is the native one
   std::uint64_t native_delay = 0;     ///< cycles that pass before what these send leaves
   AxiMemoryConfig memory;             ///< of each node; seeds differ

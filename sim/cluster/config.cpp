@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "sim/network/topology.hpp"
 
 namespace unisono::sim {
 namespace {
@@ -63,17 +64,20 @@ NetworkConfig ClusterFile::network_of(std::uint32_t nodes, std::optional<std::ui
     throw Error(ErrorCode::kInvalidArgument,
                 formatted("{}, line {}: {} = {}{}", network.source, network.lines.at(key), key, value, why));
   };
-  if (network.lines.contains("nodes") && network.nodes != nodes) {
-    const std::string given = std::to_string(network.nodes);
-    refuse_line("nodes", given,
-                formatted(", but the job has {}{}: each rank has a node. Leave the line out, or start {} ranks", nodes,
-                          nodes == 1 ? " rank" : " ranks", given));
+  const std::uint32_t all = nodes_with_units(network, nodes);
+  if (network.lines.contains("nodes") && network.nodes != all) {
+    const std::uint32_t units = units_at_nodes(network);
+    const std::string and_units =
+        units == 0 ? "" : formatted(" and {} more {} a unit", units, units == 1 ? "is" : "are each");
+    refuse_line("nodes", std::to_string(network.nodes),
+                formatted(", but the job has {}{}: each rank has a node{}. Leave the line out, or start {} ranks",
+                          nodes, nodes == 1 ? " rank" : " ranks", and_units, network.nodes - units));
   }
   if (network.lines.contains("seed") && seed && *seed != network.seed) {
     refuse_line("seed", std::to_string(network.seed),
                 formatted(" does nothing, for the option --seed says {}. Leave one of them out", *seed));
   }
-  config.nodes = nodes;
+  config.nodes = all;
   config.seed = seed.value_or(network.seed);
   return config;
 }

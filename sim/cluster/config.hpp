@@ -19,8 +19,8 @@ struct ClusterFile {
   bool has_tlb() const { return tlb_entries || tlb_miss_cycles || tlb_page; }
   /// `usual` with what the file says.
   TlbConfig tlb(TlbConfig usual) const;
-  /// The network of a cluster of so many nodes. `seed`: what was given beside the file. Throws
-  /// Error(kInvalidArgument) for lines that say something else.
+  /// The network of a cluster of so many engines; nodes that are units come after them. `seed`: what was given beside
+  /// the file. Throws Error(kInvalidArgument) for lines that say something else.
   NetworkConfig network_of(std::uint32_t nodes, std::optional<std::uint64_t> seed) const;
 };
 

@@ -41,7 +41,7 @@ enum class Pushed : std::uint8_t {
   kTaken,
   kBusy,           ///< `can_push` is false
   kTooLong,        ///< the frame is longer than the mtu
-  kNoDestination,  ///< no such node, or the sender itself
+  kNoDestination,  ///< no such address, or the sender itself
   kWrongLength,    ///< words and `last` do not make up `frame_bytes`, or that is 0
 };
 const char* name_of(Pushed result);

@@ -168,6 +168,8 @@ bool apply_known(NetworkConfig& config, std::string_view key, std::string_view v
                std::array<Choice<Receive>, 2>{{{"cut_through", Receive::kCutThrough}, {"whole", Receive::kWhole}}});
   } else if (key == "frame_check") {
     config.frame_check = chosen(key, value, std::array<Choice<bool>, 2>{{{"on", true}, {"off", false}}});
+  } else if (key == "aggregation") {
+    config.aggregation = parse_aggregation(value);
   } else if (key == "seed") {
     config.seed = whole(key, value, 0, std::numeric_limits<std::uint64_t>::max());
   } else {
@@ -178,7 +180,7 @@ bool apply_known(NetworkConfig& config, std::string_view key, std::string_view v
 
 constexpr const char* kNetworkKeys =
     "topology, nodes, columns, rows, leaves, spines, clock_mhz, mtu, switch_latency, policy, queue_share, "
-    "receive_bytes, receive, frame_check, seed";
+    "receive_bytes, receive, frame_check, aggregation, seed";
 constexpr const char* kLinkKeys =
     "gbps, propagation, header_bytes, trailer_bytes, min_wire_bytes, buffer_bytes, loss, duplicate, reorder, corrupt, "
     "reorder_cycles, down";
@@ -189,6 +191,24 @@ void apply(LinkConfig& link, std::string_view key, std::string_view value) {
   if (apply_known(link, key, value)) return;
   throw Error(ErrorCode::kInvalidArgument,
               std::string(key) + ": is no key of a link; these are: " + std::string(kLinkKeys));
+}
+
+std::vector<UnitPattern> parse_aggregation(std::string_view value) {
+  constexpr const char* kAllowed =
+      "ais@SWITCH or aas@NODE, with `*` for any characters, several joined by `|`, as ais@leaf*|ais@spine0";
+  std::vector<UnitPattern> found;
+  for (bool more = true; more;) {
+    const std::size_t bar = value.find('|');
+    const std::string_view one = trimmed(value.substr(0, bar));
+    more = bar != std::string_view::npos;
+    if (more) value = value.substr(bar + 1);
+    const std::size_t at = one.find('@');
+    const std::string_view kind = trimmed(one.substr(0, at));
+    const std::string_view pattern = at == std::string_view::npos ? "" : trimmed(one.substr(at + 1));
+    if ((kind != "ais" && kind != "aas") || pattern.empty()) refuse("aggregation", one, kAllowed);
+    found.push_back({kind == "aas", std::string(pattern)});
+  }
+  return found;
 }
 
 bool matches(std::string_view pattern, std::string_view name) {

@@ -57,6 +57,13 @@ struct LinkSetting {
   std::uint32_t line = 0;
 };
 
+/// Switches, or nodes, at which units are to stand (unit.hpp), as `ais@leaf*` or `aas@node9` say it.
+struct UnitPattern {
+  bool at_node = false;  ///< in the place of an engine (aas); else in a switch (ais)
+  std::string pattern;   ///< of names: "leaf0", "node9"
+  friend bool operator==(const UnitPattern&, const UnitPattern&) = default;
+};
+
 struct NetworkConfig {
   Shape shape = Shape::kSwitch;
   std::uint32_t nodes = 2;
@@ -72,8 +79,9 @@ struct NetworkConfig {
   bool frame_check = true;  ///< off: corrupted frames are delivered, with one bit flipped
   bool sessions = false;    ///< nodes get the frames of a session in order and once, or not at all (sessions.hpp)
   std::uint64_t seed = 1;
-  LinkConfig link;                    ///< every link
-  std::vector<LinkSetting> settings;  ///< some links, applied in order
+  LinkConfig link;                       ///< every link
+  std::vector<LinkSetting> settings;     ///< some links, applied in order
+  std::vector<UnitPattern> aggregation;  ///< where units stand; none: nowhere
 
   std::string source = "network";  ///< how the text is called in messages
   std::map<std::string, std::uint32_t, std::less<>>
@@ -86,6 +94,9 @@ NetworkConfig parse_network(std::string_view text, const std::string& source = "
 
 /// Applies one setting to a link. Throws as `parse_network`.
 void apply(LinkConfig& link, std::string_view key, std::string_view value);
+
+/// What `aggregation` says: patterns joined by `|`. Throws as `parse_network`, without a line.
+std::vector<UnitPattern> parse_aggregation(std::string_view value);
 
 /// Whether `name` is what `pattern` describes; `*` stands for any characters.
 bool matches(std::string_view pattern, std::string_view name);

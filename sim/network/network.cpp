@@ -1,145 +1,14 @@
 #include "sim/network/network.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cstring>
 
 #include "core/error.hpp"
+#include "sim/network/channel.hpp"
 #include "sim/network/settings.hpp"
 
 namespace unisono::sim {
-
-/// A frame at a place where it waits to go on: in the queue of a switch, or at the node that receives it.
-struct Network::Entry {
-  Frame* frame = nullptr;
-  Entry* next = nullptr;
-  Channel* from = nullptr;
-  std::uint32_t arrived = 0, sent = 0;  ///< words
-  std::uint8_t lane = 0;                ///< by which it came
-  bool whole = false;                   ///< must have arrived as a whole before it goes on
-  bool judged = false;                  ///< its session has taken it
-};
-
-struct Network::Queue {
-  Entry* head = nullptr;
-  Entry* tail = nullptr;
-  std::uint64_t bytes = 0;
-
-  void append(Entry* entry) {
-    if (tail != nullptr)
-      tail->next = entry;
-    else
-      head = entry;
-    tail = entry;
-    bytes += entry->frame->bytes;
-  }
-  Entry* take() {
-    Entry* entry = head;
-    head = entry->next;
-    if (head == nullptr) tail = nullptr;
-    bytes -= entry->frame->bytes;
-    return entry;
-  }
-};
-
-/// A link, from the switch queues that feed it to its far end.
-struct Network::Channel {
-  /// A frame on the wire. The last one may not have been sent to its end yet.
-  struct Passage {
-    Frame* frame = nullptr;
-    std::uint8_t lane = 0;
-    bool lost = false, duplicate = false;
-    std::uint32_t delay = 0;
-  };
-  struct Return {
-    std::uint64_t cycle = 0;
-    std::uint32_t bytes = 0;
-    std::uint8_t lane = 0;
-  };
-
-  const LinkPlan* plan = nullptr;
-  std::uint32_t index = 0;
-  Serialiser clock;
-  std::uint32_t latency = 0;
-  std::uint32_t slot = 0;  ///< number of this link among those into its switch
-  bool credited = false;   ///< nothing is begun without room at the far end
-
-  // Where frames wait: a queue for each lane by which they will leave and each link by which they came.
-  std::uint32_t inputs = 0;
-  std::vector<Queue> queues;           ///< [lane * inputs + slot]
-  std::vector<std::uint64_t> waiting;  ///< [lane * words + slot / 64]: queues that are not empty
-  std::uint32_t waiting_words = 0, waiting_frames = 0;
-  Entry* current = nullptr;  ///< being sent
-  std::uint32_t current_queue = 0;
-  std::array<std::uint32_t, 2> turn{};  ///< the input that is looked at first
-  std::uint32_t last_lane = 0;
-  std::uint64_t queued_bytes = 0;   ///< all
-  std::uint64_t limited_bytes = 0;  ///< those that had to find room here
-  std::uint64_t blocked_since = kNever;
-
-  // On the wire.
-  Ring<std::uint64_t> arrivals;  ///< cycles, one for each word
-  Ring<Passage> passages;
-  // At the far end.
-  Entry* entry = nullptr;  ///< of the frame that is arriving; null: it goes nowhere
-  std::uint32_t word = 0;  ///< of it that have arrived
-  std::array<std::int64_t, 2> room{};
-  Ring<Return> returns;
-
-  Random random;
-  bool down = false;
-  LinkCounters counters;
-
-  std::uint64_t& dropped(Drop cause) { return counters.dropped[static_cast<std::size_t>(cause)]; }
-
-  /// The queue whose turn it is, or -1. `blocked`: one had its turn, but there is no room for its frame. Nobody on the
-  /// same lane may overtake it then, or large frames could wait for ever.
-  int next(std::uint32_t lanes, bool& blocked) const {
-    blocked = false;
-    if (waiting_frames == 0) return -1;
-    for (std::uint32_t i = 1; i <= lanes; ++i) {
-      const std::uint32_t lane = (last_lane + i) % lanes;
-      const std::uint64_t* bits = waiting.data() + std::size_t{lane} * waiting_words;
-      const std::uint32_t first = turn[lane];
-      // The word of `first` is looked at twice: from its bit on, and at the end up to it.
-      bool stopped = false;
-      for (std::uint32_t w = 0; w <= waiting_words && !stopped; ++w) {
-        const std::uint32_t at = (first / 64 + w) % waiting_words;
-        std::uint64_t found = bits[at];
-        if (w == 0) found &= ~std::uint64_t{0} << (first % 64);
-        if (w == waiting_words) found &= ~(~std::uint64_t{0} << (first % 64));
-        for (; found != 0 && !stopped; found &= found - 1) {
-          const std::uint32_t queue = lane * inputs + at * 64 + static_cast<std::uint32_t>(std::countr_zero(found));
-          const Entry& head = *queues[queue].head;
-          if (head.whole && head.arrived < head.frame->words) continue;
-          if (!credited || room[lane] >= std::int64_t{head.frame->bytes}) return static_cast<int>(queue);
-          stopped = true;
-        }
-      }
-      blocked = blocked || stopped;
-    }
-    return -1;
-  }
-};
-
-namespace {
-
-void set(std::vector<std::uint64_t>& bits, std::uint32_t index) {
-  bits[index / 64] |= std::uint64_t{1} << (index % 64);
-}
-void clear(std::vector<std::uint64_t>& bits, std::uint32_t index) {
-  bits[index / 64] &= ~(std::uint64_t{1} << (index % 64));
-}
-template <class F>
-void for_each(const std::vector<std::uint64_t>& bits, F&& visit) {
-  for (std::size_t w = 0; w < bits.size(); ++w) {
-    for (std::uint64_t found = bits[w]; found != 0; found &= found - 1)
-      visit(static_cast<std::uint32_t>(w * 64) + static_cast<std::uint32_t>(std::countr_zero(found)));
-  }
-}
-
-}  // namespace
 
 const char* name_of(Drop cause) {
   constexpr std::array<const char*, kDrops> kNames = {"loss", "down", "overflow", "receiver", "check", "session"};
@@ -154,7 +23,12 @@ const char* name_of(Pushed result) {
 }
 
 Network::Network(const NetworkConfig& config)
-    : config_(config), topology_(make_topology(config)), pool_(config.mtu), nodes_(config.nodes) {
+    : config_(config),
+      topology_(make_topology(config)),
+      pool_(config.mtu),
+      nodes_(config.nodes),
+      units_(topology_.units.size()),
+      first_at_node_(topology_.addresses() - topology_.nodes) {
   refuse_idle_settings(config, topology_);
   const std::size_t count = topology_.links.size();
   std::vector<std::uint32_t> inputs(topology_.switches);
@@ -178,7 +52,8 @@ Network::Network(const NetworkConfig& config)
   }
   for (const auto& channel : channels_) {
     if (channel->plan->from.is_node) continue;
-    channel->inputs = inputs[channel->plan->from.index];
+    const std::uint32_t at = channel->plan->from.index;
+    channel->inputs = inputs[at] + (topology_.unit_in[at] != kNoUnit ? 1 : 0);
     channel->queues.resize(std::size_t{channel->inputs} * topology_.channels);
     channel->waiting_words = (channel->inputs + 63) / 64;
     channel->waiting.resize(std::size_t{channel->waiting_words} * topology_.channels);
@@ -212,115 +87,6 @@ Network::Entry* Network::take_entry() {
 void Network::free_entry(Entry* entry) {
   entry->next = free_entries_;
   free_entries_ = entry;
-}
-
-bool Network::can_push(std::uint32_t node) const {
-  const Node& at = nodes_[node];
-  if (at.may_push > now_ || at.up->clock.cycle() > now_ + kAhead) return false;
-  return at.pushing != nullptr || !at.up->credited || at.up->room[0] >= std::int64_t{config_.mtu};
-}
-
-Pushed Network::push(std::uint32_t node, const SentWord& word) {
-  Node& at = nodes_[node];
-  if (!can_push(node)) return Pushed::kBusy;
-  Frame* frame = at.pushing;
-  if (frame == nullptr) {
-    if (word.frame_bytes > config_.mtu) return Pushed::kTooLong;
-    if (word.destination >= nodes() || word.destination == node) return Pushed::kNoDestination;
-    const bool ends = word.frame_bytes <= kWordBytes;
-    if (word.frame_bytes == 0 || word.last != ends || word.bytes != (ends ? word.frame_bytes : kWordBytes))
-      return Pushed::kWrongLength;
-    frame = pool_.take();
-    frame->source = node;
-    frame->destination = word.destination;
-    frame->bytes = word.frame_bytes;
-    frame->words = (word.frame_bytes + kWordBytes - 1) / kWordBytes;
-    frame->port = word.port;
-    if (config_.sessions) frame->number = sessions_.send(node, word.destination, word.port);
-    at.pushing = frame;
-    at.word = 0;
-  } else if (word.bytes != frame->word_bytes(at.word) || word.last != (at.word + 1 == frame->words)) {
-    return Pushed::kWrongLength;
-  }
-  std::memcpy(frame->data.get() + std::size_t{at.word} * kWordBytes, word.data, word.bytes);
-  if (at.word == 0) begin(*at.up, *frame, 0);
-  transmit(*at.up, *frame, at.word);
-  at.may_push = now_ + 1;
-  if (++at.word == frame->words) {
-    at.pushing = nullptr;
-    ++at.pushed;
-  }
-  quiet_until_ = 0;
-  return Pushed::kTaken;
-}
-
-std::optional<Drop> Network::refusal_of(Entry& entry) {
-  if (entry.sent != 0) return std::nullopt;
-  const Frame& frame = *entry.frame;
-  if (frame.damaged) {  // since it began to arrive
-    if (entry.judged) sessions_.damaged(frame.source, frame.destination, frame.port, frame.number, now_);
-    return Drop::kCheck;
-  }
-  if (!config_.sessions || entry.judged) return std::nullopt;
-  entry.judged = true;
-  const auto verdict = sessions_.receive(frame.source, frame.destination, frame.port, frame.number, now_);
-  return verdict == Sessions::Verdict::kPass ? std::nullopt : std::optional(Drop::kSession);
-}
-
-const ReceivedWord* Network::front(std::uint32_t node) {
-  Node& at = nodes_[node];
-  if (at.may_pop > now_) return nullptr;
-  Entry* head = at.received->head;
-  while (head != nullptr) {
-    const std::optional<Drop> refusal = refusal_of(*head);
-    if (!refusal) break;
-    at.received->take();
-    at.received_bytes -= head->frame->bytes;
-    ++at.down->dropped(*refusal);
-    if (head->arrived == head->frame->words)
-      discard(*at.down, head->frame, head->lane);
-    else
-      at.down->entry = nullptr;  // `arrive` discards it with its last word
-    free_entry(head);
-    quiet_until_ = 0;
-    head = at.received->head;
-  }
-  if (head == nullptr || head->sent == head->arrived) return nullptr;
-  Frame& frame = *head->frame;
-  if (config_.receive == Receive::kWhole && head->arrived < frame.words) return nullptr;
-  ReceivedWord& shown = at.shown;
-  shown.data = frame.data.get() + std::size_t{head->sent} * kWordBytes;
-  shown.bytes = frame.word_bytes(head->sent);
-  shown.first = head->sent == 0;
-  shown.last = head->sent + 1 == frame.words;
-  shown.damaged = shown.last && frame.damaged;
-  shown.source = frame.source;
-  shown.frame_bytes = frame.bytes;
-  shown.port = frame.port;
-  if (frame.flip != Frame::kNoFlip && frame.flip / 8 / kWordBytes == head->sent) {
-    std::memcpy(at.flipped.data(), shown.data, shown.bytes);
-    at.flipped[frame.flip / 8 % kWordBytes] ^= static_cast<std::byte>(1U << (frame.flip % 8));
-    shown.data = at.flipped.data();
-  }
-  return &shown;
-}
-
-void Network::pop(std::uint32_t node) {
-  Node& at = nodes_[node];
-  Entry* head = at.received->head;
-  assert(at.may_pop <= now_ && head != nullptr && head->sent < head->arrived);
-  at.may_pop = now_ + 1;
-  if (++head->sent < head->frame->words) return;
-  at.received->take();
-  const Frame& frame = *head->frame;
-  at.received_bytes -= frame.bytes;
-  ++(frame.damaged ? at.down->dropped(Drop::kCheck) : at.delivered);
-  if (config_.sessions && frame.damaged) {
-    sessions_.damaged(frame.source, frame.destination, frame.port, frame.number, now_);
-  }
-  discard(*at.down, head->frame, head->lane);
-  free_entry(head);
-  quiet_until_ = 0;
 }
 
 /// A frame begins on a link: now its fate there is decided.
@@ -419,10 +185,8 @@ void Network::send_waiting(Channel& channel) {
     if (++entry.sent < frame.words) continue;
     channel.queues[channel.current_queue].take();
     channel.queued_bytes -= frame.bytes;
-    if (entry.from->credited)
-      return_room(*entry.from, entry.lane, frame.bytes);
-    else
-      channel.limited_bytes -= frame.bytes;
+    if (entry.from != nullptr && entry.from->credited) return_room(*entry.from, entry.lane, frame.bytes);
+    if (entry.from != nullptr && !entry.from->credited) channel.limited_bytes -= frame.bytes;
     if (channel.queues[channel.current_queue].head == nullptr) {
       const std::uint32_t lane = channel.current_queue / channel.inputs, slot = channel.current_queue % channel.inputs;
       channel.waiting[std::size_t{lane} * channel.waiting_words + slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
@@ -444,7 +208,8 @@ void Network::arrive(Channel& channel) {
   const std::uint8_t lane = passage.lane;
   channel.arrivals.pop();
   ++channel.word;
-  if (!passage.lost && passage.delay == 0) {
+  const bool to_unit = ends_in_unit(channel, *frame);
+  if (!passage.lost && passage.delay == 0 && !to_unit) {
     if (channel.word == 1) channel.entry = enter(channel, frame, lane);
     if (channel.entry != nullptr) ++channel.entry->arrived;
   }
@@ -464,13 +229,15 @@ void Network::arrive(Channel& channel) {
     ++channel.counters.duplicated;
     if (channel.credited) channel.room[lane] -= frame->bytes;  // below zero, if need be: nothing was held for it
   }
+  const bool take = to_unit && !passage.lost && passage.delay == 0;
   if (!passage.lost && passage.delay != 0)
     delayed_.push({now_ + passage.delay, delays_++, &channel, frame, lane});
-  else if (channel.entry == nullptr)
+  else if (channel.entry == nullptr && !take)
     discard(channel, frame, lane);
   channel.entry = nullptr;
   channel.word = 0;
   channel.passages.pop();
+  if (take) take_in(channel, frame, lane);
   if (copy != nullptr) enter_whole(channel, copy, lane);
 }
 
@@ -511,16 +278,22 @@ Network::Entry* Network::enter(Channel& channel, Frame* frame, std::uint8_t lane
   entry->from = &channel;
   entry->lane = lane;
   entry->whole = !out.plan->local && channel.clock.rate().below(out.clock.rate());
-  queue.append(entry);
-  out.waiting[std::size_t{lane_out} * out.waiting_words + channel.slot / 64] |= std::uint64_t{1} << (channel.slot % 64);
-  ++out.waiting_frames;
-  out.queued_bytes += frame->bytes;
-  out.counters.queue_high_water = std::max(out.counters.queue_high_water, out.queued_bytes);
-  set(sending_, out.index);
+  append(out, lane_out, channel.slot, entry);
   return entry;
 }
 
+/// A frame waits for a link.
+void Network::append(Channel& out, std::uint32_t lane, std::uint32_t slot, Entry* entry) {
+  out.queues[std::size_t{lane} * out.inputs + slot].append(entry);
+  out.waiting[std::size_t{lane} * out.waiting_words + slot / 64] |= std::uint64_t{1} << (slot % 64);
+  ++out.waiting_frames;
+  out.queued_bytes += entry->frame->bytes;
+  out.counters.queue_high_water = std::max(out.counters.queue_high_water, out.queued_bytes);
+  set(sending_, out.index);
+}
+
 void Network::enter_whole(Channel& channel, Frame* frame, std::uint8_t lane) {
+  if (ends_in_unit(channel, *frame)) return take_in(channel, frame, lane);
   Entry* entry = enter(channel, frame, lane);
   if (entry != nullptr)
     entry->arrived = frame->words;
@@ -558,6 +331,7 @@ void Network::change_state(Channel& channel) {
 
 void Network::tick() {
   if (pool_.used() == 0) sessions_.settle(now_);
+  if (first_at_node_ < units_.size()) serve_units_at_nodes();
   if (now_ < quiet_until_) {
     ++now_;
     return;
@@ -632,6 +406,7 @@ std::uint64_t Network::next_event() const {
     const std::uint64_t free = std::max(node.may_push, link > kAhead ? link - kAhead : 0);
     if (free > now_) quiet = std::min(quiet, free - now_ - 1);
   }
+  if (units_can_push()) return 0;
   if (now_ < quiet_until_) return std::min(quiet, quiet_until_ == kNever ? kNever : quiet_until_ - now_);
   return std::min(quiet, next_work());
 }

@@ -32,6 +32,7 @@
 #include "sim/network/ring.hpp"
 #include "sim/network/sessions.hpp"
 #include "sim/network/topology.hpp"
+#include "sim/network/unit.hpp"
 
 namespace unisono::sim {
 
@@ -77,12 +78,27 @@ class Network final : public Carrier {
   /// Frames pushed, or begun to be pushed, and neither popped nor dropped. Those wholly dropped in time leave it later.
   std::size_t under_way() const override { return pool_.used(); }
 
+  /// Units, those in switches first, in the order of switches, then those at nodes. Those in switches have the
+  /// addresses from `nodes()` on; one at a node has its node's, and `push`, `front` and `pop` are not for that node.
+  std::uint32_t units() const { return static_cast<std::uint32_t>(units_.size()); }
+  const UnitPlace& unit(std::uint32_t unit) const { return topology_.units.at(unit); }
+  /// What takes the frames of a unit; they are taken and forgotten until there is something.
+  void attach(std::uint32_t unit, Unit& device);
+  /// Sends a copy of a frame of 1 .. mtu bytes. It is never refused: it waits in a queue of the unit, which has no
+  /// bound, one for each link out of a switch. May be called between ticks, and by `Unit::take` of the same unit.
+  /// Throws Error(kInvalidArgument) if there is no such destination, or no such unit, or for a wrong length.
+  void send_from(std::uint32_t unit, std::uint32_t destination, std::uint16_t port, std::span<const std::byte> frame);
+  /// Frames that a unit has sent, and has taken.
+  std::uint64_t unit_sent(std::uint32_t unit) const { return units_.at(unit).sent; }
+  std::uint64_t unit_taken(std::uint32_t unit) const { return units_.at(unit).taken; }
+
   std::uint32_t links() const { return static_cast<std::uint32_t>(channels_.size()); }
   const std::string& link_name(std::uint32_t link) const;
   /// The link of that name. Throws Error(kInvalidArgument).
   std::uint32_t link_named(std::string_view name) const;
   LinkCounters counters(std::uint32_t link) const;
   /// Frames that a node has pushed to their end, and popped to theirs.
+  /// (Of nodes that are units `unit_sent` and `unit_taken` count.)
   std::uint64_t pushed(std::uint32_t node) const { return nodes_[node].pushed; }
   std::uint64_t delivered(std::uint32_t node) const { return nodes_[node].delivered; }
   const Topology& topology() const { return topology_; }
@@ -108,6 +124,13 @@ class Network final : public Carrier {
     std::array<std::byte, kWordBytes> flipped;
     std::uint64_t pushed = 0, delivered = 0;
   };
+  struct AttachedUnit {
+    Unit* device = nullptr;
+    std::uint64_t sent = 0, taken = 0;
+    // At a node.
+    std::vector<std::byte> data;  ///< of the frame that comes
+    Ring<Frame*> waiting;         ///< to go
+  };
   struct Delayed {
     std::uint64_t release, order;
     Channel* channel;
@@ -118,12 +141,16 @@ class Network final : public Carrier {
     }
   };
 
+  Frame* make_frame(std::uint32_t source, std::uint32_t destination, std::uint16_t port, std::uint32_t bytes);
+  /// The next word of the frame that a node pushes, which is in the frame, leaves.
+  void push_next(std::uint32_t node);
   void begin(Channel& channel, Frame& frame, std::uint8_t lane);
   void transmit(Channel& channel, Frame& frame, std::uint32_t word);
   bool choose(Channel& channel);
   void send_waiting(Channel& channel);
   void arrive(Channel& channel);
   Entry* enter(Channel& channel, Frame* frame, std::uint8_t lane);
+  void append(Channel& out, std::uint32_t lane, std::uint32_t slot, Entry* entry);
   void enter_whole(Channel& channel, Frame* frame, std::uint8_t lane);
   void discard(Channel& channel, Frame* frame, std::uint8_t lane);
   /// Why the node does not get a frame of which it has seen nothing.
@@ -131,6 +158,10 @@ class Network final : public Carrier {
   void return_room(Channel& channel, std::uint8_t lane, std::uint32_t bytes);
   void change_state(Channel& channel);
   std::uint64_t next_work() const;
+  inline bool ends_in_unit(const Channel& channel, const Frame& frame) const;
+  void take_in(Channel& channel, Frame* frame, std::uint8_t lane);
+  void serve_units_at_nodes();
+  bool units_can_push() const;
   Entry* take_entry();
   void free_entry(Entry* entry);
 
@@ -140,6 +171,8 @@ class Network final : public Carrier {
   FramePool pool_;
   std::vector<std::unique_ptr<Channel>> channels_;
   std::vector<Node> nodes_;
+  std::vector<AttachedUnit> units_;
+  std::size_t first_at_node_ = 0;  ///< of the units
   std::vector<std::unique_ptr<Queue>> receive_queues_;
   std::vector<std::unique_ptr<Entry>> entries_;
   Entry* free_entries_ = nullptr;

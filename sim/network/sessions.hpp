@@ -1,8 +1,9 @@
 // The receiving ends of a network's sessions: they number frames, drop those that came before, and notice gaps.
 //
-// A session is the way of one node's frames on one port to another node. Each frame has its number in it, as in the
-// header of a transport. This transport repeats nothing: where a number is missing the session has broken, and nothing
-// that comes behind the gap is passed on, so that nobody takes a later message for the one that is missing.
+// A session is the way of the frames of one address, a node or a unit, on one port to another. Each frame has its
+// number in it, as in the header of a transport. This transport repeats nothing: where a number is missing the session
+// has broken, and nothing that comes behind the gap is passed on, so that nobody takes a later message for the one that
+// is missing.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace unisono::sim {
 
 /// A session that has broken.
 struct BrokenSession {
-  std::uint64_t cycle = 0;  ///< in which it was noticed
-  std::uint32_t source = 0, destination = 0;
+  std::uint64_t cycle = 0;                    ///< in which it was noticed
+  std::uint32_t source = 0, destination = 0;  ///< addresses
   std::uint16_t port = 0;
   std::uint32_t missing = 0;  ///< number of the first frame that has not come
   std::uint32_t until = 0;    ///< of the one that came in its place, or, if nothing did, of the next one to be sent

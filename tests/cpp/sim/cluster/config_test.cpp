@@ -58,6 +58,10 @@ TEST(ClusterConfig, NodesAreThoseOfTheJob) {
             "ranks");
   EXPECT_THAT(said("nodes = 2", 1), testing::HasSubstr("the job has 1 rank:"));
   EXPECT_EQ(said("nodes = 8", 8), "");
+  EXPECT_EQ(said("nodes = 8\naggregation = aas@node7", 4),
+            "f.conf, line 1: nodes = 8, but the job has 4 ranks: each rank has a node and 1 more is a unit. Leave the "
+            "line out, or start 7 ranks");
+  EXPECT_EQ(said("nodes = 8\naggregation = aas@node7", 7), "");
   EXPECT_EQ(said("gbps = 40", 5), "");
   EXPECT_EQ(said("seed = 3\nnodes = 2", 2, 4),
             "f.conf, line 1: seed = 3 does nothing, for the option --seed says 4. Leave one of them out");
@@ -65,6 +69,9 @@ TEST(ClusterConfig, NodesAreThoseOfTheJob) {
   EXPECT_EQ(parse_cluster("seed = 3", "f").network_of(2, std::nullopt).seed, 3U) << "of the file, without the option";
   EXPECT_EQ(parse_cluster("", "f").network_of(2, 9).seed, 9U);
   EXPECT_EQ(parse_cluster("", "f").network_of(5, std::nullopt).nodes, 5U);
+  EXPECT_EQ(parse_cluster("aggregation = aas@node5", "f").network_of(5, std::nullopt).nodes, 6U)
+      << "a unit behind them";
+  EXPECT_EQ(parse_cluster("nodes = 6\naggregation = aas@node5", "f").network_of(5, std::nullopt).nodes, 6U);
 }
 
 }  // namespace

@@ -46,7 +46,11 @@ class Cluster {
  public:
   explicit Cluster(const std::string& text) : Cluster(parse_network(text)) {}
   explicit Cluster(const NetworkConfig& config)
-      : network(config), received(network.nodes()), asleep(network.nodes()), nodes_(network.nodes()) {}
+      : network(config), received(network.nodes()), asleep(network.nodes()), nodes_(network.nodes()) {
+    for (std::uint32_t u = 0; u < network.units(); ++u) {
+      if (network.unit(u).at.is_node) asleep[network.unit(u).address] = true;
+    }
+  }
 
   void send(std::uint32_t source, Order order) { nodes_[source].orders.push_back(order); }
   /// Numbers the frames of a source by itself.
@@ -122,6 +126,11 @@ class Cluster {
     for (std::uint32_t n = 0; n < network.nodes(); ++n) {
       pushed += network.pushed(n);
       delivered += network.delivered(n);
+    }
+    for (std::uint32_t u = 0; u < network.units(); ++u) {
+      if (network.unit(u).at.is_node) continue;  // it has pushed and popped
+      pushed += network.unit_sent(u);
+      delivered += network.unit_taken(u);
     }
     for (const std::uint64_t count : sum.dropped) dropped += count;
     EXPECT_EQ(pushed + sum.duplicated, delivered + dropped);

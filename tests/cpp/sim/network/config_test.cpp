@@ -36,6 +36,7 @@ queue_share = 8
 receive_bytes = 100000
 receive = whole
 frame_check = off
+aggregation = aas@node11
 seed = 18446744073709551615
 gbps = 25.781
 propagation = 9
@@ -62,6 +63,7 @@ down = 10-20, 30 - 40
   EXPECT_EQ(config.receive_bytes, 100'000U);
   EXPECT_EQ(config.receive, Receive::kWhole);
   EXPECT_FALSE(config.frame_check);
+  EXPECT_EQ(config.aggregation, (std::vector<UnitPattern>{{true, "node11"}}));
   EXPECT_EQ(config.seed, ~std::uint64_t{0});
   LinkConfig link;
   link.mbps = 25'781;
@@ -165,6 +167,66 @@ TEST(Config, LinesThatDoNothingAreRefused) {
         "buffer_bytes@switch* = 20000", "policy = pause\nbuffer_bytes@node* = 20000", "loss = 0\nframe_check = off",
         "topology = torus\nnodes = 4\ncolumns = 2\nrows = 2"}) {
     EXPECT_EQ(refusal(text), "taken") << text;
+  }
+}
+
+TEST(Config, UnitsStandWhereNamesMatch) {
+  const auto places = [](const char* text) {
+    std::string found;
+    for (const UnitPlace& unit : make_topology(parse_network(text)).units) {
+      found += (found.empty() ? "" : " ") + unit.name + "=" + std::to_string(unit.address);
+    }
+    return found;
+  };
+  const std::string fabric = "topology = leaf_spine\nnodes = 6\nleaves = 3\nspines = 2\n";
+  EXPECT_EQ(places("nodes = 3"), "");
+  EXPECT_EQ(places("nodes = 3\naggregation = ais@switch0"), "switch0=3");
+  EXPECT_EQ(places((fabric + "aggregation = ais@leaf*").c_str()), "leaf0=6 leaf1=7 leaf2=8");
+  EXPECT_EQ(places((fabric + "aggregation = ais@spine0 | ais@leaf*2").c_str()), "leaf2=6 spine0=7");
+  EXPECT_EQ(places((fabric + "aggregation = ais@*|ais@spine1|aas@node5").c_str()),
+            "leaf0=6 leaf1=7 leaf2=8 spine0=9 spine1=10 node5=5");
+  EXPECT_EQ(places("topology = ring\nnodes = 12\naggregation = ais@router1*|aas@node1*1|aas@node10"),
+            "router1=12 router10=13 router11=14 node10=10 node11=11");
+  NetworkConfig config = parse_network("aggregation = aas@node9|aas@node8|ais@leaf1");
+  EXPECT_EQ(config.aggregation, (std::vector<UnitPattern>{{true, "node9"}, {true, "node8"}, {false, "leaf1"}}));
+  EXPECT_EQ(nodes_with_units(config, 8), 10U);
+  EXPECT_EQ(nodes_with_units(parse_network("aggregation = aas@node9"), 9), 10U);
+  EXPECT_EQ(nodes_with_units(parse_network("aggregation = ais@*"), 9), 9U);
+  config.nodes = 10;
+  EXPECT_EQ(units_at_nodes(config), 2U);
+}
+
+TEST(Config, SwitchesHaveNamesAndNeighbours) {
+  const Topology fabric = make_topology(parse_network("topology = leaf_spine\nnodes = 6\nleaves = 3\nspines = 2"));
+  EXPECT_EQ(fabric.switch_names, (std::vector<std::string>{"leaf0", "leaf1", "leaf2", "spine0", "spine1"}));
+  EXPECT_EQ(fabric.switch_of, (std::vector<std::uint32_t>{0, 0, 1, 1, 2, 2}));
+  EXPECT_EQ(fabric.neighbours[1], (std::vector<std::uint32_t>{3, 4}));
+  EXPECT_EQ(fabric.neighbours[3], (std::vector<std::uint32_t>{0, 1, 2}));
+  const Topology ring = make_topology(parse_network("topology = ring\nnodes = 5"));
+  EXPECT_EQ(ring.neighbours[0], (std::vector<std::uint32_t>{1, 4}));
+  EXPECT_EQ(make_topology(parse_network("nodes = 2")).neighbours[0], std::vector<std::uint32_t>{});
+  EXPECT_EQ(make_topology(parse_network("topology = point_to_point")).switches, 0U);
+}
+
+TEST(Config, UnitsThatCannotStandAreRefused) {
+  EXPECT_EQ(refusal("nodes = 4\n\naggregation = ais@leaf*"),
+            "net.conf, line 3: aggregation: ais@leaf*: no switch has such a name; there is, for instance, switch0");
+  EXPECT_EQ(refusal("aggregation = ais@switch0|aas@node2"),
+            "net.conf, line 1: aggregation: aas@node2: no node has such a name; there is, for instance, node1");
+  EXPECT_EQ(refusal("nodes = 4\naggregation = aas@node3|aas@node1"),
+            "net.conf, line 2: aggregation: aas@node1: node2 is an engine, and comes after node1: units stand at the "
+            "last nodes of a network, so that engines count from 0");
+  EXPECT_EQ(refusal("nodes = 4\naggregation = aas@node*"),
+            "net.conf, line 2: aggregation: aas@node*: node0 is an engine: units stand at the last nodes of a network");
+  EXPECT_EQ(
+      refusal("topology = point_to_point\naggregation = aas@node1"),
+      "net.conf, line 2: aggregation: aas@node1: point_to_point has no switch, and both of its nodes are engines; "
+      "take another topology");
+  for (const char* value : {"", "leaf0", "ais", "ais@", "aus@leaf0", "ais@leaf0|", "ais@leaf0||aas@node1"}) {
+    EXPECT_THAT(refusal(std::string("\naggregation = ") + value),
+                testing::AllOf(testing::HasSubstr("net.conf, line 2: aggregation: '"),
+                               testing::HasSubstr("ais@SWITCH or aas@NODE")))
+        << value;
   }
 }
 

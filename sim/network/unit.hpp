@@ -1,0 +1,30 @@
+// What stands inside a switch of the network, or at a node in the place of an engine, and is sent frames itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace unisono::sim {
+
+struct UnitFrame {
+  std::uint32_t source = 0;  ///< address: a node, or a unit in a switch
+  std::uint16_t port = 0;
+  std::span<const std::byte> data;  ///< valid during the call
+};
+
+/// Takes frames, and sends some with `Network::send_from`. It takes no time: what its answer costs beyond the links'
+/// own time, it must hold back itself. Must outlive the network's last tick.
+class Unit {
+ public:
+  virtual ~Unit() = default;
+  Unit() = default;
+  Unit(const Unit&) = delete;
+  Unit& operator=(const Unit&) = delete;
+
+  /// A frame for this unit has come, whole and undamaged, in its session's order. Called within `Network::tick`; may
+  /// call `Network::send_from` for this unit.
+  virtual void take(const UnitFrame& frame) = 0;
+};
+
+}  // namespace unisono::sim
