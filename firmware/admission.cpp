@@ -46,6 +46,10 @@ constexpr std::uint32_t kInPlace = bit(8);
 constexpr std::uint32_t kSrcStream = bit(11);
 constexpr std::uint32_t kDstStream = bit(12);
 
+// The communicator's word about groups, and the switch above this rank.
+constexpr std::uint32_t kAboveShift = 16;
+constexpr std::uint32_t kGroupSize = bit(kAboveShift) - 1;
+
 std::uint64_t bytes(std::uint64_t elements, const Call& call) {
   return elements >= kBeyondAnyBuffer / 16 ? kBeyondAnyBuffer : elements * element_bytes(call);
 }
@@ -100,7 +104,8 @@ ErrorCode admit(const Key& key, Plan& plan) {
   call.collective = static_cast<Collective>(collective);
   call.rank = communicator<kCommunicatorRank>();
   call.size = communicator<kCommunicatorSize>();
-  call.group_size = communicator<kCommunicatorGroup>();
+  const std::uint32_t group = communicator<kCommunicatorGroup>();
+  call.group_size = group & kGroupSize;
   const std::uint32_t dtype = key.head >> 24U;
   if (dtype >= kAllDatatype.size()) return ErrorCode::kInvalidDatatype;
   call.dtype = static_cast<Datatype>(dtype);
@@ -149,6 +154,8 @@ ErrorCode admit(const Key& key, Plan& plan) {
   }
   if (number > table.size() || table[number - 1].collective != call.collective) return ErrorCode::kUnknownAlgorithm;
   const Algorithm& chosen = table[number - 1];
+  // Other algorithms see no tree, as on the host: calls that differ in nothing else are alike.
+  if (chosen.switched) call.tree.above = group >> kAboveShift;
   if (chosen.direct) return ErrorCode::kUnsupported;
   if (chosen.admits != nullptr && !chosen.admits(call)) return ErrorCode::kUnsupported;
   if (needs_order(call.func) && !chosen.ordered) return ErrorCode::kUnsupported;

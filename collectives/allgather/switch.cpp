@@ -2,6 +2,7 @@
 //
 // Source: ACiS (Haghi, thesis 2023), section 3. Cost over d levels of switches: 2 d alpha + P n beta, n bytes a block.
 #include "collectives/allgather/allgather.hpp"
+#include "collectives/switch_tag.hpp"
 #include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
@@ -16,18 +17,19 @@ void allgather_switch_step(const Call& call, std::uint32_t s, Emit& emit) {
   if (here.is_idle()) return;
   const std::uint32_t member = here.member(s);
   const std::uint64_t offset = member * call.count * element_bytes(call);
+  const std::uint32_t tag = tag_up(call, s);
   Build move(call);
   move.count(call.count);
   if (call.rank == member) {
     if (call.in_place && here.neighbours() == 0) return;
     move.take(input(call, offset));
     if (!call.in_place) move.keep(dst(offset));
-    here.send_on(move, emit, kNoNode, s);
+    here.send_on(move, emit, kNoNode, tag);
   } else {
     const std::uint32_t from = here.toward(member);
-    move.arrive(from, s);
+    move.arrive(from, tag);
     if (!here.is_switch()) move.keep(dst(offset));
-    here.send_on(move, emit, from, s);
+    here.send_on(move, emit, from, tag);
   }
   emit(move);
 }

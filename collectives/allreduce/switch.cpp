@@ -6,6 +6,7 @@
 // No dependency is needed: in place, dst is overwritten by the result, element by element, which contains this rank's
 // operand and so was sent after that had been read.
 #include "collectives/allreduce/allreduce.hpp"
+#include "collectives/switch_tag.hpp"
 #include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
@@ -16,25 +17,24 @@ std::uint32_t allreduce_switch_steps(const Call& call) { return call.tree == nul
 
 void allreduce_switch_step(const Call& call, std::uint32_t /*s*/, Emit& emit) {
   if (call.tree == nullptr) return;
-  constexpr std::uint32_t kUp = 0;
-  constexpr std::uint32_t kDown = 1;
+  const std::uint32_t down_tag = tag_down(call);
   const TreePlace here(call);
   if (here.is_idle() || (here.neighbours() == 0 && call.in_place)) return;
   const auto deliver = [&](Build& result) {
     if (!here.is_switch()) result.keep(dst());
-    here.send_below(result, emit, kDown);
+    here.send_below(result, emit, down_tag);
     emit(result);
   };
-  here.fold_up(call, emit, input(call), dst(), kUp, [&](Build& up) {
+  here.fold_up(call, emit, input(call), dst(), tag_up(call), [&](Build& up) {
     if (here.above() == kNoNode) {
       deliver(up);
     } else {
-      emit(up.send(here.above(), kUp));
+      emit(up.send(here.above(), tag_up(call)));
     }
   });
   if (here.above() == kNoNode) return;
   Build down(call);
-  deliver(down.count(call.count).arrive(here.above(), kDown));
+  deliver(down.count(call.count).arrive(here.above(), down_tag));
 }
 
 }  // namespace unisono::collectives

@@ -5,6 +5,7 @@
 //
 // Blocks travel in the order of the tree, so those from one port of a switch follow one another.
 #include "collectives/gather/gather.hpp"
+#include "collectives/switch_tag.hpp"
 #include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
@@ -17,20 +18,21 @@ void gather_switch_step(const Call& call, std::uint32_t s, Emit& emit) {
   if (call.tree == nullptr) return;
   const TreePlace here(call);
   const std::uint32_t member = here.member(s);
+  const std::uint32_t tag = tag_up(call, here.position(call.root));
   const std::uint64_t offset = member * call.count * element_bytes(call);
   if (member == call.root) {
     if (call.rank == member && !call.in_place) emit(Build(call).take(src()).keep(dst(offset)).count(call.count));
     return;
   }
   if (call.rank == call.root) {
-    emit(Build(call).arrive(here.toward(member), s).keep(dst(offset)).count(call.count));
+    emit(Build(call).arrive(here.toward(member), tag).keep(dst(offset)).count(call.count));
     return;
   }
   const std::uint32_t to = here.toward(call.root);
   if (call.rank == member) {
-    emit(Build(call).take(src()).send(to, s).count(call.count));
+    emit(Build(call).take(src()).send(to, tag).count(call.count));
   } else if (const std::uint32_t from = here.toward(member); from != to) {
-    emit(Build(call).arrive(from, s).send(to, s).count(call.count));
+    emit(Build(call).arrive(from, tag).send(to, tag).count(call.count));
   }
 }
 

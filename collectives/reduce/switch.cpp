@@ -6,6 +6,7 @@
 // The order is that of the all-reduce, whatever the root is, so that both have equal bits.
 #include "collectives/reduce/reduce.hpp"
 #include "collectives/reduce/sides.hpp"
+#include "collectives/switch_tag.hpp"
 #include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
@@ -21,27 +22,27 @@ std::uint32_t reduce_switch_steps(const Call& call) { return call.tree == nullpt
 
 void reduce_switch_step(const Call& call, std::uint32_t /*s*/, Emit& emit) {
   if (call.tree == nullptr) return;
-  constexpr std::uint32_t kUp = 0;
-  constexpr std::uint32_t kDown = 1;
   const TreePlace here(call);
   const bool is_root = call.rank == call.root;
+  const std::uint32_t up_tag = tag_up(call, here.position(call.root));
+  const std::uint32_t down_tag = tag_down(call, here.position(call.root));
   if (here.is_idle() || (here.neighbours() == 0 && call.in_place)) return;
-  here.fold_up(call, emit, reduce_input(call), scratch(), kUp, [&](Build& up) {
+  here.fold_up(call, emit, reduce_input(call), scratch(), up_tag, [&](Build& up) {
     if (here.above() != kNoNode) {
-      emit(up.send(here.above(), kUp));
+      emit(up.send(here.above(), up_tag));
     } else if (is_root) {
       emit(up.keep(dst()));
     } else {
-      emit(up.send(here.toward(call.root), kDown));
+      emit(up.send(here.toward(call.root), down_tag));
     }
   });
   if (here.above() == kNoNode) return;
   Build down(call);
-  down.count(call.count).arrive(here.above(), kDown);
+  down.count(call.count).arrive(here.above(), down_tag);
   if (is_root) {
     emit(down.keep(dst()));
   } else if (const std::uint32_t next = here.toward(call.root); next != here.above()) {
-    emit(down.send(next, kDown));
+    emit(down.send(next, down_tag));
   }
 }
 

@@ -3,6 +3,7 @@
 //
 // Source: ACiS (Haghi, thesis 2023), section 3. Cost over d levels of switches: 2 d alpha + P n beta, n bytes a block.
 #include "collectives/reduce_scatter/reduce_scatter.hpp"
+#include "collectives/switch_tag.hpp"
 #include "collectives/tree_place.hpp"
 
 namespace unisono::collectives {
@@ -33,8 +34,8 @@ std::uint32_t reduce_scatter_switch_steps(const Call& call) { return call.tree =
 
 void reduce_scatter_switch_step(const Call& call, std::uint32_t s, Emit& emit) {
   if (call.tree == nullptr) return;
-  const std::uint32_t up_tag = 2 * s;
-  const std::uint32_t down_tag = up_tag + 1;
+  const std::uint32_t up_tag = tag_up(call, s);
+  const std::uint32_t down_tag = tag_down(call, s);
   const TreePlace here(call);
   const std::uint32_t member = here.member(s);
   const bool is_own = call.rank == member;

@@ -53,7 +53,7 @@ package unisono_cpu_pkg;
   localparam logic [2:0] CommunicatorNumber = 3'd1;     // on the wire
   localparam logic [2:0] CommunicatorRank = 3'd2;       // own
   localparam logic [2:0] CommunicatorSize = 3'd3;       // ranks
-  localparam logic [2:0] CommunicatorGroup = 3'd4;      // ranks of a group, 0 = one level
+  localparam logic [2:0] CommunicatorGroup = 3'd4;      // 15:0 ranks of a group, 0 = one level; 31:16 switch above, 0 = none
   localparam logic [2:0] CommunicatorEager = 3'd5;      // largest eager message, bytes
   localparam logic [2:0] CommunicatorDatatypes = 3'd6;  // bit n: datatype n can be reduced by all
   localparam logic [2:0] CommunicatorFuncs = 3'd7;      // bit n: func n

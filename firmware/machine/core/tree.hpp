@@ -1,5 +1,6 @@
 // Trees of calls: core/tree.hpp of the microcontroller, which stands before the other in the compiler's search path.
-// Its calls have none, so what looks at trees takes neither memory nor time.
+// All that a member must know of a tree is the switch above it: trees whose order is not that of the ranks are not told
+// to an engine.
 #pragma once
 
 #include <cstddef>
@@ -9,26 +10,21 @@ namespace unisono {
 
 inline constexpr std::uint32_t kNoNode = ~std::uint32_t{0};
 
-struct CallTree {
-  std::uint32_t members;
-  std::uint32_t switches;
-  bool stand_in;
-  bool in_rank_order;
-  const std::uint32_t* parent;
-  const std::uint32_t* first;
-  const std::uint32_t* children;
-  const std::uint32_t* port;
-  const std::uint32_t* order;
-  const std::uint32_t* position;
-};
-
-/// Never a tree.
+/// The switch above this rank, as a rank.
 struct TreeOfCall {
-  constexpr bool operator==(std::nullptr_t) const { return true; }
-  constexpr const CallTree* operator->() const { return nullptr; }
+  std::uint32_t above = 0;  ///< 0: there is no tree
+
+  constexpr bool operator==(std::nullptr_t) const { return above == 0; }
   friend constexpr bool operator==(const TreeOfCall&, const TreeOfCall&) = default;
 };
 
-constexpr const CallTree* pointer_to(TreeOfCall /*tree*/) { return nullptr; }
+struct TreeInRankOrder {
+  static constexpr bool in_rank_order = true;
+};
+
+inline constexpr TreeInRankOrder kTreeInRankOrder{};
+
+/// What algorithms ask of a tree beside a place in it.
+constexpr const TreeInRankOrder* pointer_to(TreeOfCall /*tree*/) { return &kTreeInRankOrder; }
 
 }  // namespace unisono
