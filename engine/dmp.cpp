@@ -267,8 +267,9 @@ std::optional<std::uint64_t> Dmp::secure(CallState& call, MoveState& state, Part
   if (part.eager) return state.bytes - state.done;
   Communicator& communicator = *call.communicator;
   const bool small = state.bytes <= communicator.agreed.eager_limit;
-  // A long message of a collective is granted unasked: its receiver knows that it comes.
-  const bool asks = small || call.space == CallState::Space::kPointToPoint;
+  // A long message of a collective is granted unasked: its receiver knows that it comes. A switch does not.
+  const bool to_switch = part.peer >= communicator.size;
+  const bool asks = small || to_switch || call.space == CallState::Space::kPointToPoint;
   if (granted(communicator, pair, part, asks)) return pair.grant.limit - std::min(pair.grant.limit, state.done);
   if (part.requested) return std::nullopt;
   if (state.bytes <= communicator.longest_eager(call.space == CallState::Space::kPointToPoint) &&
@@ -279,7 +280,7 @@ std::optional<std::uint64_t> Dmp::secure(CallState& call, MoveState& state, Part
     return state.bytes - state.done;
   }
   if (asks) {
-    part.requested = blocks_.tx->request(call, part.peer, part.ordinal, state.bytes, state.move->dtype);
+    part.requested = blocks_.tx->request(call, part.peer, part.ordinal, state.bytes, *state.move);
     call.announced = call.announced || part.requested;
   }
   return std::nullopt;

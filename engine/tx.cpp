@@ -142,9 +142,11 @@ void Tx::grant(CallState& call, const Port& port, std::uint16_t generation) {
           port.reach ? std::string_view(reach.data(), reach.size()) : std::string_view());
 }
 
-bool Tx::request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, Datatype dtype) {
+bool Tx::request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, const Move& move) {
   Header message = header(call, peer, MessageType::kRequest);
-  message.dtype = dtype;
+  message.dtype = move.dtype;
+  // As engines in hardware have it; a switch reads there what the call is.
+  if (call.space == CallState::Space::kCollective) message.tag = move.remote.tag;
   message.offset = ordinal;
   message.message_bytes = bytes;
   blocks_.counters->count(NativeCounter::kRequestsSent);

@@ -46,7 +46,7 @@ class Tx {
   /// A landing area's token and how far the sender may write.
   void grant(CallState& call, const Port& port, std::uint16_t generation);
   /// Asks for a grant of the n-th message of a pair. False if there is no space for it now.
-  bool request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, Datatype dtype);
+  bool request(CallState& call, std::uint32_t peer, std::uint32_t ordinal, std::uint64_t bytes, const Move& move);
   /// Asks the peer to show a part of its window, and the answer: a reach of nothing if it does not. `operation`: of a
   /// put.
   void ask_for_window(Communicator& communicator, std::uint32_t peer, std::uint32_t operation, std::uint64_t offset,

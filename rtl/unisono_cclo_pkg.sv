@@ -61,6 +61,7 @@ package unisono_cclo_pkg;
     logic [31:0] segment_bytes;    // largest payload of a segment, as agreed
     logic [15:0] rx_buffers;       // eager messages a member may send to another without hearing from it
     logic [RankWidth:0] size;
+    logic [RankWidth:0] members;   // ranks from here on are switches; 0: there are none
     rank_t rank;                   // this engine's
   } communicator_entry_t;
 

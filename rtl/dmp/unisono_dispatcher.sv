@@ -224,6 +224,7 @@ module unisono_dispatcher
     logic get;                 // the result is its window, at op1_address there
     logic fan_out;             // to several peers, after its local result if it has one
     logic eager;
+    logic to_switch;           // its peer is one
     rank_t peer;
     logic [23:0] tag;
     message_bytes_t bytes;
@@ -638,6 +639,8 @@ module unisono_dispatcher
     run_new.fan_out = run_new.send && move.remote.mode != PeerModeRank;
     run_new.peer = run_new.fan_out ? move_peer_q : rank_t'(gets ? move.arrival.peer : move.remote.peer);
     run_new.tag = move.remote.tag;
+    run_new.to_switch = communicator_i.members != '0 && !run_new.fan_out &&
+                        {1'b0, run_new.peer} >= communicator_i.members;
     run_new.bytes = move_bytes_q;
     run_new.segment = segment_bytes_t'(communicator_i.segment_bytes);
     outside = op0_beyond_q || op1_beyond_q ||
@@ -1065,7 +1068,8 @@ module unisono_dispatcher
               state_d = Space;
             end
           end
-        end else if (context_i.point_to_point && !progress_q.requested) begin
+        end else if ((context_i.point_to_point || run_q.to_switch) && !progress_q.requested) begin
+          // A receive that does not know of it, and a switch that knows no calls, are asked for place.
           asks_d = 1'b1;
           state_d = Space;
         end else begin

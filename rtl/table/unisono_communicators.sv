@@ -105,6 +105,7 @@ module unisono_communicators
   (* ram_style = "distributed" *) logic [31:0] segment_bytes_q [Communicators];
   (* ram_style = "distributed" *) logic [15:0] rx_buffers_q [Communicators];
   (* ram_style = "distributed" *) logic [RankWidth:0] size_q [Communicators];
+  (* ram_style = "distributed" *) logic [RankWidth:0] members_q [Communicators];
   (* ram_style = "distributed" *) rank_t rank_q [Communicators];
 
   for (genvar c = 0; c < int'(Communicators); c++) begin : gen_communicator
@@ -132,6 +133,9 @@ module unisono_communicators
     if (write_communicator && word == 3'd5) size_q[communicator] <= reg_data_i[RankWidth:0];
   end
   always_ff @(posedge clk_i) begin
+    if (write_communicator && word == 3'd5) members_q[communicator] <= reg_data_i[8+:RankWidth+1];
+  end
+  always_ff @(posedge clk_i) begin
     if (write_communicator && word == 3'd5) rank_q[communicator] <= reg_data_i[16+:RankWidth];
   end
 
@@ -144,6 +148,7 @@ module unisono_communicators
       segment_bytes: segment_bytes_q[entry_communicator_i],
       rx_buffers: rx_buffers_q[entry_communicator_i],
       size: size_q[entry_communicator_i],
+      members: members_q[entry_communicator_i],
       rank: rank_q[entry_communicator_i]
     };
   end
@@ -211,7 +216,7 @@ module unisono_communicators
       3'd2: read_data_d = eager_limit_q[communicator];
       3'd3: read_data_d = segment_bytes_q[communicator];
       3'd4: read_data_d = 32'(rx_buffers_q[communicator]);
-      3'd5: read_data_d = {16'(rank_q[communicator]), 16'(size_q[communicator])};
+      3'd5: read_data_d = {16'(rank_q[communicator]), 8'(members_q[communicator]), 8'(size_q[communicator])};
       3'd6: read_data_d = 32'(valid_q[communicator]);
       default: read_data_d = '0;
     endcase

@@ -53,6 +53,7 @@ class Communicator:
             (self.segment_bytes, 32),
             (rng.getrandbits(16), 16),
             (self.size, 7),
+            (rng.getrandbits(7), 7),
             (self.rank, 6),
         ):
             value = value << width | part
@@ -164,7 +165,7 @@ class Bench:
         found = False
         while True:
             await RisingEdge(dut.clk_i)
-            entry, peer = rng.getrandbits(141), rng.getrandbits(17)
+            entry, peer = rng.getrandbits(148), rng.getrandbits(17)
             if found and int(dut.found_i.value):
                 row = self.table[int(dut.entry_communicator_o.value)]
                 entry = row.entry(rng)

@@ -13,12 +13,12 @@ from hdl import full, parameters, scaled, simulate
 
 COMMUNICATORS = 16
 # Of each word of a communicator the fields that are kept: lowest bit and width, and the place in the entry.
-FIELDS = {0: [(0, 32, 109)], 1: [(0, 16, 93)], 2: [(0, 32, 61)], 3: [(0, 32, 29)], 4: [(0, 16, 13)]}
-FIELDS |= {5: [(0, 7, 6), (16, 6, 0)]}
+FIELDS = {0: [(0, 32, 116)], 1: [(0, 16, 100)], 2: [(0, 32, 68)], 3: [(0, 32, 36)], 4: [(0, 16, 20)]}
+FIELDS |= {5: [(0, 7, 13), (8, 7, 6), (16, 6, 0)]}
 
 
 def entry(words: list[int]) -> int:
-    """The record: number, epoch, eager limit, segment bytes, receive buffers, size, rank."""
+    """The record: number, epoch, eager limit, segment bytes, receive buffers, size, members, rank."""
     raw = 0
     for number, fields in FIELDS.items():
         for low, width, place in fields:

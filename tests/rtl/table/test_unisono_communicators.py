@@ -8,7 +8,7 @@ from cocotb.triggers import RisingEdge
 from hdl import simulate
 
 COMMUNICATORS, RANKS, MEMBER_BASE = 16, 64, 1024
-MASKS = [0xFFFFFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFF, 0x003F007F, 1, 0]
+MASKS = [0xFFFFFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFF, 0x003F7F7F, 1, 0]
 
 
 class Model:
@@ -38,8 +38,9 @@ class Model:
         words = self.words[c]
         if None in words[:6]:
             return words[6], None
-        rank, size = words[5] >> 16, words[5] & 0x7F
-        raw = rank | size << 6 | words[4] << 13 | words[3] << 29 | words[2] << 61 | words[1] << 93 | words[0] << 109
+        rank, members, size = words[5] >> 16, words[5] >> 8 & 0x7F, words[5] & 0x7F
+        raw = rank | members << 6 | size << 13 | words[4] << 20 | words[3] << 36 | words[2] << 68
+        raw |= words[1] << 100 | words[0] << 116
         return words[6], raw
 
     def peer(self, c, rank):
