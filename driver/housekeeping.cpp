@@ -152,6 +152,7 @@ unisono_result unisono_communicator_describe(const unisono_communicator* communi
     result.revoked = now.revoked ? 1 : 0;
     thread_local std::string carrier;
     carrier = own->context->carrier_of(own->number);
+    if (carrier.empty()) carrier = now.carrier;
     result.carrier = carrier.c_str();
     export_struct(result, state, "unisono_communicator_state");
   });

@@ -427,7 +427,23 @@ class Admission {
     return table[static_cast<std::size_t>(position)];
   }
 
+  /// The algorithm of the switches that serve this communicator, if there are some and it admits the call. Nothing is
+  /// compared: by each link goes what the best algorithm among the members sends, or less, and in fewer steps.
+  const Algorithm* of_switches() {
+    if (communicator_.tree == nullptr) return nullptr;
+    for (const Algorithm& algorithm : algorithms()) {
+      if (!algorithm.switched || algorithm.collective != call_.collective) continue;
+      call_.tree = communicator_.tree;
+      if ((!needs_order(call_.func) || build::keeps_order(algorithm, call_)) && algorithm.admits(call_)) {
+        return &algorithm;
+      }
+      call_.tree = nullptr;
+    }
+    return nullptr;
+  }
+
   const Algorithm& automatic() {
+    if (const Algorithm* const found = of_switches()) return *found;
     const Choice choice = choose(call_, communicator_.tuning);
     if (choice.radix != 0) call_.radix = choice.radix;
     if (choice.position < 0) refuse(ErrorCode::kUnsupported, "no algorithm admits this call");
@@ -437,6 +453,7 @@ class Admission {
   /// `named`: the algorithm that the user chose; null: none.
   std::shared_ptr<const Plan> plan_of_algorithm(const Algorithm* named) {
     const Algorithm& chosen = named != nullptr ? *named : automatic();
+    if (chosen.switched) call_.tree = communicator_.tree;
     if (chosen.direct && !communicator_.fast_path) {
       refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name +
                                           " reaches the memory of other ranks; the members of this communicator "

@@ -141,7 +141,7 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
     }
     held_bytes_ -= message.bytes();
     const std::uint32_t source = message.header.source;
-    if (source >= communicator.size || communicator.peers.endpoint(source) != message.endpoint ||
+    if (source >= communicator.peers.endpoints().size() || communicator.peers.endpoint(source) != message.endpoint ||
         message.header.destination != communicator.rank) {
       continue;
     }
@@ -153,6 +153,21 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
                std::to_string(communicator.rank) + " made it",
            true);
   }
+}
+
+void Communicators::add_switches(std::uint32_t number, const CallTree* tree, std::span<const std::uint32_t> switches) {
+  Communicator& communicator = get(number);
+  std::vector<std::uint32_t> all = communicator.peers.endpoints();
+  all.insert(all.end(), switches.begin(), switches.end());
+  if (tree->members != communicator.size || tree->switches != switches.size() || !communicator.calls.empty() ||
+      *std::max_element(all.begin(), all.end()) >= blocks_.poe->size()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "communicator " + std::to_string(number) + ": a tree of " + std::to_string(tree->members) +
+                    " members and " + std::to_string(tree->switches) + " switches was given with " +
+                    std::to_string(switches.size()) + " endpoints; it is to fit, and to come before the first call");
+  }
+  communicator.tree = tree;
+  communicator.peers = Peers(all, communicator.agreed.rx_buffer_count);
 }
 
 void Communicators::free(std::uint32_t number) {

@@ -31,6 +31,8 @@ class Communicators {
   /// See Engine::create_communicator.
   void create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
               const Agreement& agreed, const Grouping& grouping);
+  /// See NativeEngine::add_switches.
+  void add_switches(std::uint32_t number, const CallTree* tree, std::span<const std::uint32_t> switches);
   void free(std::uint32_t number);
 
   /// The communicator of that number and epoch, or null.

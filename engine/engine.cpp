@@ -905,6 +905,11 @@ void NativeEngine::conclude(std::uint32_t number) {
   impl_->communicators.conclude(impl_->communicators.get(number));
 }
 
+void NativeEngine::add_switches(std::uint32_t number, const CallTree* tree, std::span<const std::uint32_t> switches) {
+  const Turn turn(*impl_);
+  impl_->communicators.add_switches(number, tree, switches);
+}
+
 void NativeEngine::free_communicator(std::uint32_t number) {
   const Turn turn(*impl_);
   impl_->communicators.free(number);

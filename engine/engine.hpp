@@ -161,6 +161,7 @@ struct CommunicatorState {
   std::uint64_t kept = 0;   ///< bytes of short messages on lanes that no receive has asked for
   bool lanes = false;       ///< messages in memory that all members share
   bool revoked = false;
+  std::string carrier{};  ///< of a device: which switches serve its collectives, or why none does; empty: it knows none
 };
 
 /// What the members of a communicator that are left have agreed on.
@@ -326,6 +327,10 @@ class NativeEngine final : public Engine {
   Agreement capabilities() const override;
   void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
                            const Agreement& agreed, const Grouping& grouping = {}) override;
+  /// Switches of the network take part in its collectives as ranks behind the members, as `tree` says; `switches` are
+  /// their endpoints, in the tree's order. Among engines in hardware; before the first call. Throws
+  /// Error(kInvalidArgument).
+  void add_switches(std::uint32_t number, const CallTree* tree, std::span<const std::uint32_t> switches);
   void conclude(std::uint32_t number) override;
   void free_communicator(std::uint32_t number) override;
   void name_communicator(std::uint32_t communicator, const std::string& name) override;

@@ -109,6 +109,12 @@ void sign(Plan& plan, const AgreedTerms& agreed, bool hardware_peers) {
   plan.record = RecordEntry::of(plan.call, plan.signature, 0);
 }
 
+/// Ranks that the program of a call may name: members, and switches behind them.
+std::uint32_t ranks_named(const Call& call) {
+  const bool switches = call.tree != nullptr && !call.tree->stand_in;
+  return call.size + (switches ? call.tree->switches : 0);
+}
+
 }  // namespace
 
 bool carried_by_lanes(Collective collective) {
@@ -133,7 +139,7 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorit
     made->src_bytes = src;
     made->dst_bytes = dst;
   }
-  const auto checked = check_program(record(algorithm, generated), call.size, terms.capability, call.direct);
+  const auto checked = check_program(record(algorithm, generated), ranks_named(call), terms.capability, call.direct);
   made->checked = checked;
   const bool lanes = terms.copy_from != nullptr && carried_by_lanes(call.collective);
   if (lanes) lower_plan(*made, algorithm, named, terms);

@@ -97,7 +97,8 @@ void Rx::dispatch(std::uint32_t endpoint, const Incoming& incoming) {
     blocks_.communicators->hold(endpoint, incoming);
     return;
   }
-  const bool member = header.source < communicator->size && header.destination == communicator->rank &&
+  const bool member = header.source < communicator->peers.endpoints().size() &&
+                      header.destination == communicator->rank &&
                       communicator->peers.endpoint(header.source) == endpoint;
   if (!member) {
     const std::string text = blocks_.poe->describe(endpoint) + " sent a message of rank " +

@@ -399,6 +399,7 @@ struct Communicator {
   std::uint32_t rank = 0;
   std::uint32_t size = 0;
   Grouping grouping{};
+  const CallTree* tree = nullptr;  ///< of switches, which are ranks behind the members; null: none takes part
   Agreement agreed;
   Capability capability;
   std::chrono::microseconds timeout{0};

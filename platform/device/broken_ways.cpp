@@ -9,12 +9,18 @@ void BrokenWays::note(std::span<const Device::Broken> told, std::span<const std:
   for (const Device::Broken& one : told) {
     const bool from_here = one.source == own_node;
     const std::uint32_t other = from_here ? one.destination : one.source;
-    for (std::uint32_t endpoint = 0; endpoint < nodes.size(); ++endpoint) {
-      // What does not come here is told rather than what does not arrive there.
-      if (nodes[endpoint] != other) continue;
-      const auto [found, fresh] = ways_.try_emplace(endpoint, Way{one, from_here});
+    // What does not come here is told rather than what does not arrive there.
+    const auto add = [&](std::map<std::uint32_t, Way>& ways, std::uint32_t name) {
+      const auto [found, fresh] = ways.try_emplace(name, Way{one, from_here});
       if (!fresh && found->second.from_here && !from_here) found->second = {one, from_here};
+    };
+    bool is_rank = false;
+    for (std::uint32_t endpoint = 0; endpoint < nodes.size(); ++endpoint) {
+      if (nodes[endpoint] != other) continue;
+      is_rank = true;
+      add(ways_, endpoint);
     }
+    if (!is_rank) add(to_switches_, other);
   }
 }
 
@@ -32,8 +38,14 @@ std::optional<std::uint32_t> BrokenWays::member_of(const cclo::CallState& call) 
 }
 
 std::string BrokenWays::words(const cclo::CallState& call, std::uint32_t rank, const std::string& peer) const {
-  const Way& way = ways_.at(call.communicator->peers.endpoint(rank));
-  const std::string other = formatted("rank {}, {},", rank, peer);
+  return words(ways_.at(call.communicator->peers.endpoint(rank)), formatted("rank {}, {},", rank, peer));
+}
+
+std::string BrokenWays::words_of(std::uint32_t address, const std::string& name) const {
+  return words(to_switches_.at(address), name);
+}
+
+std::string BrokenWays::words(const Way& way, const std::string& other) {
   const std::string what = way.what.control ? "control messages (credits, grants)" : "data";
   std::string text = formatted("frames were lost: frame {} of the {} ", way.what.missing, what);
   text += way.from_here ? "from this rank to " + other + " has not arrived there"

@@ -82,6 +82,25 @@ class Device {
   /// What has broken since the last call. Empty for a device whose transport loses nothing.
   virtual std::vector<Broken> broken() { return {}; }
 
+  /// Switches of the network that take part in the collectives of a communicator, as ranks behind its members.
+  struct Tree {
+    std::string text;                     ///< in brackets (core/tree_table.hpp); empty: there is none
+    std::vector<std::uint32_t> switches;  ///< sessions that lead to them, in the order of the brackets
+    std::string reason;                   ///< why there is none, where the network has switches of that kind
+  };
+  /// What a communicator is told to its switches by.
+  struct TreeQuestion {
+    std::uint32_t communicator = 0;
+    std::uint16_t epoch = 0;
+    std::uint32_t eager_limit = 0, segment_bytes = 0, rx_buffers = 0;
+    std::span<const std::uint32_t> nodes;  ///< of the members, by rank
+  };
+  /// Asks for them; every member does, and all get the same answer.
+  virtual Tree join_tree(const TreeQuestion& /*question*/) { return {}; }
+  virtual void leave_tree(std::uint32_t /*communicator*/, std::uint16_t /*epoch*/) {}
+  /// What calls wait for at the switches, in lines.
+  virtual std::string tree_waits(std::uint32_t /*communicator*/, std::uint16_t /*epoch*/) { return {}; }
+
   /// `action` is called from time to time, of this machine's, while any use of the device takes long. It must not use
   /// the device itself.
   virtual void meanwhile(const std::function<void()>& /*action*/) {}

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,6 +29,7 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr std::uint32_t kFirmwareBytes = 128 * 1024;
+constexpr std::uint32_t kGroupSize = (1U << registers::kAboveShift) - 1;
 constexpr std::size_t kRememberedFailures = 32;
 constexpr std::uint64_t kMostBound = std::uint64_t{1} << 48U;
 /// How long one call is waited for while others may end.
@@ -530,7 +532,10 @@ class FunctionalDevice::Impl {
       return;
     }
     if (!valid) return;
-    const std::uint32_t size = at(registers::kPathSizeRank) & 0xffffU;
+    // Ranks behind the members are switches, of which the registers name one.
+    const std::uint32_t sizes = at(registers::kPathSizeRank) & 0xffffU;
+    const std::uint32_t members_only = sizes >> registers::kMembersShift;
+    const std::uint32_t size = members_only != 0 ? members_only : sizes;
     std::vector<std::uint32_t> nodes;
     for (std::uint32_t rank = 0; rank < std::min(size, registers::kMemberWords); ++rank) {
       const std::uint32_t member = word(registers::member(position, rank));
@@ -555,8 +560,12 @@ class FunctionalDevice::Impl {
     }
     const std::uint32_t number = at(registers::kPathNumber);
     engine.create_communicator(number, static_cast<std::uint16_t>(at(registers::kPathEpoch)), nodes, agreed,
-                               Grouping{at(registers::kGroup), nullptr});
+                               Grouping{at(registers::kGroup) & kGroupSize, nullptr});
     present = number;
+    const auto tree = trees.find({number, static_cast<std::uint16_t>(at(registers::kPathEpoch))});
+    if (tree == trees.end()) return;
+    if (members_only != 0) engine.add_switches(number, tree->second.first, tree->second.second);
+    trees.erase(tree);
   }
 
   /// A communicator takes the window that the registers describe, or gives its own up.
@@ -573,6 +582,8 @@ class FunctionalDevice::Impl {
   Poe& poe;
   Capability capability;
   NativeEngine engine;
+  std::map<std::pair<std::uint32_t, std::uint16_t>, std::pair<const CallTree*, std::vector<std::uint32_t>>>
+      trees;  ///< of communicators that are to come
   std::uint64_t memory_bytes;
   std::byte* memory = nullptr;
   std::array<std::uint32_t, exchange::kBytes / 4> words{};
@@ -650,6 +661,11 @@ std::size_t FunctionalDevice::take(std::uint32_t port, std::span<std::byte> byte
 }
 
 std::chrono::nanoseconds FunctionalDevice::now() { return impl_->poe.now().time_since_epoch(); }
+
+void FunctionalDevice::set_tree(std::uint32_t communicator, std::uint16_t epoch, const CallTree* tree,
+                                std::vector<std::uint32_t> switches) {
+  impl_->trees[{communicator, epoch}] = {tree, std::move(switches)};
+}
 
 std::uint32_t FunctionalDevice::node() const { return impl_->poe.self(); }
 

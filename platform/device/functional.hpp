@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "core/generated/spec.hpp"
+#include "core/tree.hpp"
 #include "network/poe.hpp"
 #include "platform/device/device.hpp"
 
@@ -41,6 +43,12 @@ class FunctionalDevice final : public Device {
   std::size_t take(std::uint32_t port, std::span<std::byte> bytes) override;
   std::chrono::nanoseconds now() override;
   std::uint32_t node() const override;
+
+  /// Switches of the network take part in a communicator that its host is about to describe, as ranks behind its
+  /// members: `tree` says how, `switches` are their endpoints. An engine in hardware gets by with what the registers
+  /// say of the switch above it.
+  void set_tree(std::uint32_t communicator, std::uint16_t epoch, const CallTree* tree,
+                std::vector<std::uint32_t> switches);
 
  private:
   class Impl;

@@ -30,9 +30,29 @@ enum class RequestKind : std::uint32_t {
   kKernel = 10,      ///< argument: a number; payload: a start (kernel_start.hpp); the kernel begins in this cycle
   kKernelEnds = 11,  ///< reply: a KernelEnd and its sentence for each kernel of this node that has ended since the last
                      ///< kKernelEnds
+  kJoinTree = 12,    ///< payload: a TreeQuestion and its nodes; reply: a TreeAnswer, its text and its addresses
+  kLeaveTree = 13,   ///< argument: number of a communicator, and above bit 32 its epoch; it asks no switch any more
+  kTreeWaits = 14,   ///< argument: likewise; reply: what its switches wait for, in lines
 };
 
-/// Followed by `length` bytes of payload for kWrite, kStore, kMeet, kGive and kKernel.
+/// Of the network's switches: will they take part in the collectives of a communicator? Every member asks, and all get
+/// the same answer, until all that have asked have left.
+struct TreeQuestion {
+  std::uint32_t communicator = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t eager_limit = 0, segment_bytes = 0, rx_buffers = 0;  ///< that members have agreed
+  std::uint32_t nodes = 0;                                           ///< words that follow: of each member, by rank
+};
+static_assert(sizeof(TreeQuestion) == 24);
+
+struct TreeAnswer {
+  std::uint32_t text = 0;  ///< bytes that follow: the tree in brackets, or why there is none
+  std::uint32_t addresses =
+      0;  ///< words behind them: of each switch, in the order of the brackets; 0: there is no tree
+};
+static_assert(sizeof(TreeAnswer) == 8);
+
+/// Followed by `length` bytes of payload for kWrite, kStore, kMeet, kGive, kKernel and kJoinTree.
 struct Request {
   std::uint32_t magic = kProtocolMagic;
   RequestKind kind = RequestKind::kHello;
@@ -73,6 +93,8 @@ inline constexpr std::uint64_t kHasFirmware = 1;
 inline constexpr std::uint64_t kHostsMeet = 2;
 /// The node runs kernels: kKernel is known.
 inline constexpr std::uint64_t kRunsKernels = 4;
+/// There are switches that take part in collectives: kJoinTree, kLeaveTree and kTreeWaits are known.
+inline constexpr std::uint64_t kHasSwitches = 8;
 
 /// Stream ports that its host reaches by kGive and kTake: bits 8 to 15.
 inline constexpr unsigned kStreamsShift = 8;

@@ -49,6 +49,11 @@ inline constexpr std::uint32_t kPathValid = 14;
 inline constexpr std::uint32_t kPathWindow = 15;
 inline constexpr std::uint32_t kEntryWords = 16;
 
+/// In kGroup: the switch above this rank, as a rank; 0: there is none.
+inline constexpr std::uint32_t kAboveShift = 16;
+/// In kPathSizeRank: where ranks from a number on are switches, that number.
+inline constexpr std::uint32_t kMembersShift = 8;
+
 /// Bits of the first.
 inline constexpr std::uint32_t kStateValid = 1U << 0U;
 inline constexpr std::uint32_t kStateRevoked = 1U << 1U;

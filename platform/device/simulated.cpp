@@ -198,6 +198,51 @@ std::vector<Device::Broken> SimulatedDevice::broken() {
   return all;
 }
 
+std::vector<std::byte> SimulatedDevice::told(const char* what) {
+  const auto end = asked_ + patience_;
+  const Reply reply = head(end);
+  if (reply.code != 0 || reply.length > kMostPayload) lose(std::string("it does not tell ") + what);
+  std::vector<std::byte> bytes(reply.length);
+  receive(bytes, end);
+  return bytes;
+}
+
+Device::Tree SimulatedDevice::join_tree(const TreeQuestion& question) {
+  if ((greeting_.features & kHasSwitches) == 0) return {};
+  const device::TreeQuestion head{question.communicator, question.epoch,
+                                  question.eager_limit,  question.segment_bytes,
+                                  question.rx_buffers,   static_cast<std::uint32_t>(question.nodes.size())};
+  std::vector<std::byte> payload(sizeof head + question.nodes.size_bytes());
+  std::memcpy(payload.data(), &head, sizeof head);
+  const auto nodes = std::as_bytes(question.nodes);
+  std::copy(nodes.begin(), nodes.end(), payload.begin() + sizeof head);
+  begin(RequestKind::kJoinTree, 0, payload.size(), payload);
+  const std::vector<std::byte> bytes = told("which switches serve a communicator");
+  TreeAnswer answer;
+  if (bytes.size() < sizeof answer) lose("what it tells of switches is cut off");
+  std::memcpy(&answer, bytes.data(), sizeof answer);
+  if (bytes.size() != sizeof answer + answer.text + 4 * std::size_t{answer.addresses}) {
+    lose("what it tells of switches is not what the protocol has");
+  }
+  Tree tree;
+  std::string text(reinterpret_cast<const char*>(bytes.data()) + sizeof answer, answer.text);
+  tree.switches.resize(answer.addresses);
+  if (answer.addresses != 0)
+    std::memcpy(tree.switches.data(), bytes.data() + sizeof answer + answer.text, 4 * std::size_t{answer.addresses});
+  (answer.addresses == 0 ? tree.reason : tree.text) = std::move(text);
+  return tree;
+}
+
+void SimulatedDevice::leave_tree(std::uint32_t communicator, std::uint16_t epoch) {
+  ask(RequestKind::kLeaveTree, communicator | std::uint64_t{epoch} << 32U, 0, {}, {});
+}
+
+std::string SimulatedDevice::tree_waits(std::uint32_t communicator, std::uint16_t epoch) {
+  begin(RequestKind::kTreeWaits, communicator | std::uint64_t{epoch} << 32U, 0, {});
+  const std::vector<std::byte> bytes = told("what switches wait for");
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 void SimulatedDevice::start_kernel(std::uint32_t number, std::span<const std::byte> start) {
   ask(RequestKind::kKernel, number, start.size(), start, {});
 }

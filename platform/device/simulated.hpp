@@ -36,6 +36,9 @@ class SimulatedDevice final : public Device {
   std::chrono::nanoseconds now() override { return std::chrono::nanoseconds(time_); }
   std::vector<std::vector<std::byte>> meet(std::span<const std::byte> own) override;
   std::vector<Broken> broken() override;
+  Tree join_tree(const TreeQuestion& question) override;
+  void leave_tree(std::uint32_t communicator, std::uint16_t epoch) override;
+  std::string tree_waits(std::uint32_t communicator, std::uint16_t epoch) override;
   void meanwhile(const std::function<void()>& action) override { meanwhile_ = action; }
   std::uint32_t streams() const override {
     return static_cast<std::uint32_t>(greeting_.features >> device::kStreamsShift) & 0xffU;
@@ -61,6 +64,8 @@ class SimulatedDevice final : public Device {
              std::span<const std::byte> payload);
   /// The next reply's head.
   device::Reply head(Clock::time_point end);
+  /// A whole reply whose length only the cluster knows.
+  std::vector<std::byte> told(const char* what);
   device::Reply finish(std::uint64_t expected, std::span<std::byte> answer);
   bool readable(std::chrono::milliseconds at_most);
 

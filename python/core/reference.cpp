@@ -286,10 +286,11 @@ void bind_reference(nb::module_& module) {
       [](int collective, const std::string& algorithm, std::uint32_t size, std::uint32_t root, int op, int datatype,
          std::uint64_t count, bool in_place, std::uint32_t group_size, const std::vector<nb::object>& src,
          const std::vector<nb::object>& dst, const std::vector<std::vector<Counts>>& layouts, const std::string& policy,
-         std::uint64_t seed) {
+         std::uint64_t seed, const std::string& tree) {
         Call call = call_of(collective, op, datatype, size, root, count, in_place, group_size);
         const Algorithm& chosen = algorithm_of(collective, algorithm, &call.radix);
         call.direct = chosen.direct;
+        give_tree(call, tree, true);
         const reference::Policy how = policy_of(policy, seed);
         if (src.size() != size || dst.size() != size) {
           raise(ErrorCode::kInvalidArgument, "src and dst are lists of one buffer, or None, for each rank");
@@ -309,8 +310,8 @@ void bind_reference(nb::module_& module) {
         return list;
       },
       "collective"_a, "algorithm"_a, "size"_a, "root"_a, "op"_a, "datatype"_a, "count"_a, "in_place"_a, "group_size"_a,
-      "src"_a, "dst"_a, "layouts"_a, "policy"_a, "seed"_a,
-      "The final dst of every rank, by the reference interpreter.");
+      "src"_a, "dst"_a, "layouts"_a, "policy"_a, "seed"_a, "tree"_a = "",
+      "The final dst of every rank, by the reference interpreter. `tree`: members stand in for its switches.");
 
   module.def(
       "tree_nodes",

@@ -312,6 +312,7 @@ def interpret(
     layouts: Sequence[Sequence[Sequence[int]]],
     policy: str,
     seed: int,
+    tree: str = "",
 ) -> list[bytes]: ...
 def tree_nodes(tree: str) -> tuple[int, int]: ...
 def check_algorithm(

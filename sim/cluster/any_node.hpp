@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
+
+#include "core/tree.hpp"
 
 namespace unisono::device {
 struct KernelStart;
@@ -67,6 +70,11 @@ class AnyNode {
 
   /// The host has done with its streams for now.
   virtual void leave_streams() {}
+
+  /// Switches take part in a communicator of this node, which its host is about to describe. For engines that are not
+  /// hardware: that one needs no more than the registers.
+  virtual void set_tree(std::uint32_t /*communicator*/, std::uint16_t /*epoch*/, const CallTree* /*tree*/,
+                        const std::vector<std::uint32_t>& /*switches*/) {}
 
   /// Device memory, past the ports, and how much of it a host may use.
   virtual void store(std::uint64_t address, std::span<const std::byte> bytes) = 0;

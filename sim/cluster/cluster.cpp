@@ -34,6 +34,7 @@ Cluster::Cluster(const ClusterConfig& config)
       has_firmware_(!config.firmware.empty()),
       carrier_(carrier_of(config)),
       network_(dynamic_cast<Network*>(carrier_.get())),
+      aggregation_(network_ != nullptr && network_->units() != 0 ? std::make_unique<Aggregation>(*network_) : nullptr),
       team_(engines_of(config), config.threads, [this](std::uint32_t node) { nodes_[node]->evaluate(); }) {
   const std::uint32_t engines = engines_of(config);
   for (const std::uint32_t node : config.native) {
@@ -41,10 +42,12 @@ Cluster::Cluster(const ClusterConfig& config)
     throw Error(ErrorCode::kInvalidArgument,
                 formatted("node {} is to be native, but the cluster has {} nodes, from 0 on", node, engines));
   }
+  const std::uint32_t addresses =
+      network_ != nullptr ? network_->nodes() + network_->units() : engines;  // at most: some units are nodes
   for (std::uint32_t node = 0; node < engines; ++node) {
     if (std::find(config.native.begin(), config.native.end(), node) != config.native.end()) {
       nodes_.push_back(std::make_unique<NativeNode>(
-          NativeNodeConfig{node, engines, config.network.clock_khz, config.native_delay}, *carrier_));
+          NativeNodeConfig{node, addresses, config.network.clock_khz, config.native_delay}, *carrier_));
       verilated_.push_back(nullptr);
       continue;
     }

@@ -11,6 +11,7 @@
 #include "sim/cluster/team.hpp"
 #include "sim/network/carrier.hpp"
 #include "sim/network/network.hpp"
+#include "sim/switch/aggregation.hpp"
 
 namespace unisono::sim {
 
@@ -50,6 +51,9 @@ class Cluster {
   /// Throws Error(kInvalidArgument) if the nodes are on cables.
   const Network& network() const { return wanted_network(); }
   Network& network() { return wanted_network(); }
+  /// Switches that take part in collectives; null: there are none.
+  Aggregation* aggregation() { return aggregation_.get(); }
+  const Aggregation* aggregation() const { return aggregation_.get(); }
 
   unsigned threads() const { return team_.threads(); }
 
@@ -73,6 +77,7 @@ class Cluster {
   bool has_firmware_;
   std::unique_ptr<Carrier> carrier_;
   Network* network_;  ///< the same, if it is one
+  std::unique_ptr<Aggregation> aggregation_;
   std::vector<std::unique_ptr<AnyNode>> nodes_;
   std::vector<Node*> verilated_;  ///< by number; null where the engine is the native one
   Team team_;                     ///< after the nodes: its threads end first

@@ -115,6 +115,10 @@ Options parse(int count, char** arguments) {
       ->check(not_negative)
       ->capture_default_str();
   bool no_skip = false;
+  std::string switches;
+  app.add_option("--switch", switches,
+                 "switches where the configuration says `aggregation`: native, in C++, which take no time, or off")
+      ->check(CLI::IsMember({"native", "off"}));
   app.add_flag("--no-skip", no_skip, "evaluates every engine in every cycle, also where nothing can change");
   app.add_flag("--check-skip", cluster.check_skip,
                "evaluates a second engine beside each, in every cycle, and stops at the first difference");
@@ -152,6 +156,12 @@ Options parse(int count, char** arguments) {
     throw Error(ErrorCode::kInvalidArgument,
                 formatted("--wave shows node {}, and --native names it: it has no signals", cluster.wave_node));
   }
+  if (!switches.empty() && file.network.aggregation.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "--switch: " + (network.empty() ? "no configuration is given" : network) +
+                                                 " names no switches; a line such as `aggregation = ais@switch*` does");
+  }
+  if (switches == "off") file.network.aggregation.clear();
+  cluster.engines = nodes;
   // A network has two nodes at least; a cluster of one has a second port that nobody uses.
   cluster.network = file.network_of(nodes, seed);
   cluster.seed = cluster.network.seed;

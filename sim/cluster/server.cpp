@@ -16,6 +16,7 @@
 #include "core/generated/spec.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "core/tree_table.hpp"
 #include "platform/device/kernel_start.hpp"
 #include "platform/device/registers.hpp"
 
@@ -68,6 +69,8 @@ class Server::Attached {
   void take_stream(AnyNode& node);
   void start_kernel(AnyNode& node);
   void tell_kernel_ends(AnyNode& node);
+  void join_tree();
+  void tell_what_switches_wait_for();
   static constexpr unsigned kPortBits = 8;
   unsigned stream_port() const { return static_cast<unsigned>(request_.argument & ((1U << kPortBits) - 1)); }
   std::uint64_t cycles_of(std::uint64_t nanoseconds) const {
@@ -96,8 +99,10 @@ class Server::Attached {
 };
 
 void Server::Attached::leave() {
-  if (socket_ >= 0) ::close(socket_);
+  if (socket_ < 0) return;
+  ::close(socket_);
   socket_ = -1;
+  if (cluster_.aggregation() != nullptr) cluster_.aggregation()->leave_all(node_);
 }
 
 void Server::Attached::complain(const std::string& what) {
@@ -145,7 +150,7 @@ void Server::Attached::take_request() {
   std::memcpy(&request_, input_.data(), sizeof request_);
   const bool sends = request_.kind == RequestKind::kWrite || request_.kind == RequestKind::kStore ||
                      request_.kind == RequestKind::kMeet || request_.kind == RequestKind::kGive ||
-                     request_.kind == RequestKind::kKernel;
+                     request_.kind == RequestKind::kKernel || request_.kind == RequestKind::kJoinTree;
   if (request_.magic != device::kProtocolMagic) return complain("does not speak the protocol of this cluster");
   if (request_.length > device::kMostPayload) {
     return complain(formatted("asks for {} bytes at once, of {} at most", request_.length, device::kMostPayload));
@@ -167,6 +172,7 @@ void Server::Attached::take_request() {
       greeting.memory_bytes = node.memory_bytes();
       streams_ = node.streams();
       greeting.features = device::kHostsMeet | (node.kernels() != nullptr ? device::kRunsKernels : 0) |
+                          (cluster_.aggregation() != nullptr ? device::kHasSwitches : 0) |
                           std::uint64_t{node.streams()} << device::kStreamsShift |
                           (cluster_.has_firmware() || cluster_.is_native(node_) ? device::kHasFirmware : 0);
       reply(0, std::as_bytes(std::span(&greeting, 1)));
@@ -192,6 +198,13 @@ void Server::Attached::take_request() {
       break;
     case RequestKind::kKernelEnds:
       tell_kernel_ends(node);
+      break;
+    case RequestKind::kTreeWaits:
+      tell_what_switches_wait_for();
+      break;
+    case RequestKind::kJoinTree:
+    case RequestKind::kLeaveTree:
+      if (cluster_.aggregation() == nullptr) reply(0, {}, ErrorCode::kInvalidArgument);
       break;
     case RequestKind::kKernel:
       if (node.kernels() == nullptr) reply(0, {}, ErrorCode::kInvalidArgument);
@@ -248,6 +261,13 @@ void Server::Attached::begin() {
     case RequestKind::kKernel:
       start_kernel(cluster_.any_node(node_));
       break;
+    case RequestKind::kJoinTree:
+      // Here, in the order of the nodes: who gets the last place of a switch depends on no host's speed.
+      join_tree();
+      break;
+    case RequestKind::kLeaveTree:
+      cluster_.aggregation()->leave(node_, offset, static_cast<std::uint16_t>(request_.argument >> 32U));
+      break;
     case RequestKind::kGive:
       due_ += cycles_of(request_.argument >> kPortBits);
       moved_ = 0;
@@ -299,6 +319,12 @@ void Server::Attached::advance() {
       }
       break;
     }
+    case RequestKind::kJoinTree:
+      reply(0, payload_);
+      break;
+    case RequestKind::kLeaveTree:
+      reply(0);
+      break;
     default:
       if (cluster_.cycle() >= due_) {
         reply(0, request_.kind == RequestKind::kLoad ? std::span<const std::byte>(payload_)
@@ -363,6 +389,47 @@ void Server::Attached::tell_kernel_ends(AnyNode& node) {
     }
   }
   reply(0, bytes);
+}
+
+/// Leaves the answer in `payload_`.
+void Server::Attached::join_tree() {
+  device::TreeQuestion head;
+  Aggregation::Question question;
+  Aggregation::Answer answer;
+  if (payload_.size() >= sizeof head) std::memcpy(&head, payload_.data(), sizeof head);
+  if (payload_.size() != sizeof head + 4 * std::size_t{head.nodes} || head.nodes == 0) {
+    answer.text = "what its host asks is not what the protocol has";
+  } else {
+    question = {head.communicator, static_cast<std::uint16_t>(head.epoch), head.eager_limit, head.segment_bytes,
+                head.rx_buffers,   std::vector<std::uint32_t>(head.nodes)};
+    std::memcpy(question.nodes.data(), payload_.data() + sizeof head, 4 * std::size_t{head.nodes});
+    const bool known = std::all_of(question.nodes.begin(), question.nodes.end(),
+                                   [&](std::uint32_t node) { return node < cluster_.nodes(); });
+    if (known) {
+      answer = cluster_.aggregation()->join(node_, question);
+      if (!answer.addresses.empty()) {
+        cluster_.any_node(node_).set_tree(question.communicator, question.epoch, parse_tree(answer.text, false),
+                                          answer.addresses);
+      }
+    } else {
+      answer.text = formatted("it names a node that is none of the {} of this cluster", cluster_.nodes());
+    }
+  }
+  const device::TreeAnswer lengths{static_cast<std::uint32_t>(answer.text.size()),
+                                   static_cast<std::uint32_t>(answer.addresses.size())};
+  const auto parts = {std::as_bytes(std::span(&lengths, 1)), std::as_bytes(std::span(answer.text)),
+                      std::as_bytes(std::span(answer.addresses))};
+  payload_.clear();
+  for (const std::span<const std::byte> part : parts) payload_.insert(payload_.end(), part.begin(), part.end());
+}
+
+void Server::Attached::tell_what_switches_wait_for() {
+  std::string text;
+  if (cluster_.aggregation() != nullptr) {
+    text = cluster_.aggregation()->waiting(node_, static_cast<std::uint32_t>(request_.argument),
+                                           static_cast<std::uint16_t>(request_.argument >> 32U));
+  }
+  reply(0, std::as_bytes(std::span(text)));
 }
 
 void Server::Attached::hear_of_broken() {

@@ -11,7 +11,7 @@ namespace unisono::sim {
 
 struct NativeNodeConfig {
   std::uint32_t node = 0;
-  std::uint32_t nodes = 0;  ///< of the cluster
+  std::uint32_t nodes = 0;  ///< of the network, switches that take part in collectives among them
   std::uint64_t clock_khz = 250'000;
   std::uint64_t delay = 0;  ///< cycles that pass before a message that the engine sends leaves
 };
@@ -41,6 +41,11 @@ class NativeNode final : public AnyNode {
   unsigned streams() const override { return device_.streams(); }
   std::size_t give(unsigned port, std::span<const std::byte> bytes) override { return device_.give(port, bytes); }
   std::size_t take(unsigned port, std::span<std::byte> bytes) override { return device_.take(port, bytes); }
+
+  void set_tree(std::uint32_t communicator, std::uint16_t epoch, const CallTree* tree,
+                const std::vector<std::uint32_t>& switches) override {
+    device_.set_tree(communicator, epoch, tree, switches);
+  }
 
   const FramePoe& network() const { return poe_; }
 

@@ -48,6 +48,7 @@ class ClusterOptions:
     native_delay: int | None = None  #: cycles that pass before what these send leaves
     kernels: str | None = None  #: library of kernels that Verilated nodes run; no option of rtl's alone
     cables: CarrierOptions = field(default_factory=CarrierOptions)  #: whether nodes are on cables, and on which
+    switches: str | None = None  #: what stands in the switches that the network's configuration names
 
     def given(self) -> list[str]:
         """The options of `unisono run` that were used, and that no other platform has."""
@@ -59,6 +60,7 @@ class ClusterOptions:
             "--trace": self.trace,
             "--native": self.native,
             "--native-delay": self.native_delay,
+            "--switch": self.switches,
         }
         return [name for name, value in names.items() if value is not None] + self.cables.given()
 
@@ -74,6 +76,7 @@ class ClusterOptions:
             ("--native", native),
             ("--native-delay", self.native_delay),
             ("--kernels", self.kernels),
+            ("--switch", self.switches),
         )
         return [text for name, value in pairs if value is not None for text in (name, str(value))]
 
@@ -122,7 +125,8 @@ def check_options(program: str, nodes: int, options: ClusterOptions, routes: lis
         return
     seed = [] if options.seed is None else ["--seed", str(options.seed)]
     memory = [] if options.memory is None else ["--memory", options.memory]
-    command = [program, "-n", str(nodes), "--check", "--config", options.network, *routes, *seed, *memory]
+    switches = [] if options.switches is None else ["--switch", options.switches]
+    command = [program, "-n", str(nodes), "--check", "--config", options.network, *routes, *seed, *memory, *switches]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK, text=True, errors="replace"
@@ -144,6 +148,11 @@ class Cluster:
             raise ClusterError(f"{nodes} ranks were asked for; a simulated cluster has up to {MOST_NODES} nodes")
         if options.network is not None and not os.path.isfile(options.network):
             raise ClusterError(f"--network: there is no file {options.network}")
+        if options.switches is not None and options.network is None:
+            raise ClusterError(
+                "--switch is of switches that --network FILE names, in a line such as `aggregation = ais@switch*`, and no "
+                "file is given"
+            )
         for rank in options.native or ():
             if rank >= nodes:
                 raise ClusterError(f"--native: there is no rank {rank}; the job has ranks 0 to {nodes - 1}")

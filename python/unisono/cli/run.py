@@ -120,6 +120,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "software, take no time)",
     )
     cluster.add_argument(
+        "--switch",
+        choices=("native", "off"),
+        help="switches that take part in collectives, where the configuration of the network says `aggregation`: in C++ "
+        "(the default), which take no time, or none",
+    )
+    cluster.add_argument(
         "--carrier",
         choices=CARRIERS,
         help="who carries frames between nodes: the simulated network (the default), or SMI's transport, over cables "
@@ -322,6 +328,7 @@ def execute(options: argparse.Namespace) -> int:
         options.native_delay,
         None if options.kernels is None else os.path.abspath(options.kernels),
         CarrierOptions(options.carrier, options.topology, tuple(options.without or ()), tuple(options.leave_out or ())),
+        options.switch,
     )
     if platform != "rtl" and hints.given() == ["--trace"]:
         return _refuse(

@@ -443,8 +443,10 @@ def vectors(case: Case) -> list[list[list[int]]]:
             ]
 
 
-def interpret(case: Case, policy: str, seed: int) -> list[Outcome]:
-    """A case under one schedule of the reference interpreter."""
+def interpret(case: Case, policy: str, seed: int, algorithm: str = "", tree: str = "") -> list[Outcome]:
+    """A case under one schedule of the reference interpreter, by its algorithm or by another one. `tree`: members stand
+    in for its switches.
+    """
     inputs = [buffers(case, rank) for rank in range(case.ranks)]
     count = case.count
     if case.collective in V_COLLECTIVES:
@@ -453,7 +455,7 @@ def interpret(case: Case, policy: str, seed: int) -> list[Outcome]:
     try:
         results = _core.interpret(
             collective=int(Collective[case.collective.upper()]),
-            algorithm=case.algorithm,
+            algorithm=algorithm or case.algorithm,
             size=case.ranks,
             root=case.root,
             op=int(Func[case.op.upper()]),
@@ -466,6 +468,7 @@ def interpret(case: Case, policy: str, seed: int) -> list[Outcome]:
             layouts=vectors(case),
             policy=policy,
             seed=seed,
+            tree=tree,
         )
     except unisono.UnsupportedError:
         return ["unsupported"] * case.ranks

@@ -1,0 +1,61 @@
+"""The matrix on engines in RTL whose calls switches of the simulated network carry: the bits of the interpreter, where
+members stand in for the same switches. Some members are native.
+
+As `test_rtl`, with UNISONO_TEST_RTL=1 only.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from .case import AUTOMATIC, Case
+from .engines import Cluster, interpret
+from .matrix import SEED, core, edges
+from .test_rtl import WIDTH, same
+
+pytestmark = pytest.mark.skipif(WIDTH == 0, reason="UNISONO_TEST_RTL is not set")
+
+CARRIED = ("barrier", "bcast", "reduce", "allreduce", "reduce_scatter", "allgather", "gather", "scatter")
+#: Network and tree, by ranks.
+SHAPES = {
+    2: ("topology = switch\naggregation = ais@switch0\n", "(0 1)"),
+    5: ("topology = switch\nnodes = 6\naggregation = aas@node5\n", "(0 1 2 3 4)"),
+    6: ("topology = leaf_spine\nleaves = 3\nspines = 1\naggregation = ais@leaf*|ais@spine0\n", "((0 1) (2 3) (4 5))"),
+    8: ("topology = leaf_spine\nleaves = 2\nspines = 1\naggregation = ais@leaf*\n", "(0 1 2 3 (4 5 6 7))"),
+}
+
+
+def cases_of(cluster: Cluster, ranks: int) -> list[Case]:
+    """Of each collective some, drawn by number, and one beyond a segment; with other calls between them."""
+    chosen = []
+    for collective in (*CARRIED, "alltoall"):
+        rng = random.Random(f"{SEED} {collective} {ranks} switches")
+        own = [case for case in core(collective, AUTOMATIC, ranks) if cluster.admits(case)]
+        large = [case for case in edges(collective, AUTOMATIC, ranks) if cluster.admits(case) and case.count < 5000]
+        chosen += own if WIDTH > 1 else rng.sample(own, min(len(own), 6))
+        chosen += rng.sample(large, min(len(large), 2))
+    random.Random(SEED).shuffle(chosen)
+    return chosen
+
+
+@pytest.mark.parametrize(
+    ("ranks", "native"), [(2, ()), (5, (1, 3)), (6, ()), (8, (0,))], ids=["two", "a node", "spine", "leaves"]
+)
+def test_switches_agree_with_members_in_their_place(ranks: int, native: tuple[int, ...], tmp_path: Path) -> None:
+    network, tree = SHAPES[ranks]
+    file = tmp_path / "network.conf"
+    file.write_text(f"policy = pause\n{network}")
+    cluster = Cluster(native, ("--network", str(file)))
+    cases = cases_of(cluster, ranks)
+    wrong = []
+    for case, outcomes in zip(cases, cluster.run(ranks, cases), strict=True):
+        carried = case.collective in CARRIED
+        algorithm = "switch" if carried else "pairwise"
+        expected = interpret(case, "least_permissive", case.seed, algorithm, tree if carried else "")
+        for rank, (got, want) in enumerate(zip(outcomes, expected, strict=True)):
+            if not same(got, want):
+                wrong.append(f"{case}: rank {rank}: {got if isinstance(got, str) else 'another result'}")
+    assert not wrong, "\n".join([f"{len(wrong)} wrong of {len(cases)} cases:", *wrong[:20]])
