@@ -145,6 +145,8 @@ bool apply_known(NetworkConfig& config, std::string_view key, std::string_view v
     config.columns = whole32(key, value, 1, kMostNodes);
   } else if (key == "rows") {
     config.rows = whole32(key, value, 1, kMostNodes);
+  } else if (key == "planes") {
+    config.planes = whole32(key, value, 1, kMostNodes);
   } else if (key == "leaves") {
     config.leaves = whole32(key, value, 1, kMostNodes);
   } else if (key == "spines") {
@@ -179,7 +181,7 @@ bool apply_known(NetworkConfig& config, std::string_view key, std::string_view v
 }
 
 constexpr const char* kNetworkKeys =
-    "topology, nodes, columns, rows, leaves, spines, clock_mhz, mtu, switch_latency, policy, queue_share, "
+    "topology, nodes, columns, rows, planes, leaves, spines, clock_mhz, mtu, switch_latency, policy, queue_share, "
     "receive_bytes, receive, frame_check, aggregation, seed";
 constexpr const char* kLinkKeys =
     "gbps, propagation, header_bytes, trailer_bytes, min_wire_bytes, buffer_bytes, loss, duplicate, reorder, corrupt, "

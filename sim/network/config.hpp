@@ -67,7 +67,8 @@ struct UnitPattern {
 struct NetworkConfig {
   Shape shape = Shape::kSwitch;
   std::uint32_t nodes = 2;
-  std::uint32_t columns = 0, rows = 0;   ///< torus; both 0: as square as `nodes` admits
+  std::uint32_t columns = 0, rows = 0;   ///< torus; both 0: as square as the nodes of a plane admit
+  std::uint32_t planes = 0;              ///< torus; 0: two dimensions
   std::uint32_t leaves = 0, spines = 0;  ///< leaf-spine; leaves divide the nodes
   std::uint64_t clock_khz = 250'000;
   std::uint32_t mtu = 8972;            ///< largest payload of a frame: 9000 less IPv4 and UDP headers

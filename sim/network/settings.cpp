@@ -41,7 +41,7 @@ class Lines {
 
   void check() const {
     const std::string shape = std::string("the topology is ") + name_of(config_.shape);
-    for (const char* key : {"columns", "rows"}) {
+    for (const char* key : {"columns", "rows", "planes"}) {
       if (config_.shape != Shape::kTorus) refuse_key(key, "is of topology = torus; " + shape);
     }
     for (const char* key : {"leaves", "spines"}) {

@@ -1,6 +1,7 @@
 #include "sim/network/topology.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/error.hpp"
@@ -28,7 +29,7 @@ class Builder {
         one_switch();
         break;
       case Shape::kRing:
-        grid(config_.nodes, 1);
+        grid({config_.nodes, 1, 1});
         break;
       case Shape::kTorus:
         torus();
@@ -94,33 +95,41 @@ class Builder {
 
   void torus() {
     std::uint32_t columns = config_.columns, rows = config_.rows;
+    const std::uint32_t planes = std::max(config_.planes, 1U), each = std::max(config_.nodes / planes, 1U);
     if (columns == 0 && rows == 0) {
-      for (rows = 1; (rows + 1) * (rows + 1) <= config_.nodes;) ++rows;
-      while (config_.nodes % rows != 0) --rows;
-      columns = config_.nodes / rows;
+      for (rows = 1; (rows + 1) * (rows + 1) <= each;) ++rows;
+      while (each % rows != 0) --rows;
+      columns = each / rows;
     } else if (columns == 0) {
-      columns = config_.nodes / rows;
+      columns = each / rows;
     } else if (rows == 0) {
-      rows = config_.nodes / columns;
+      rows = each / columns;
     }
-    if (std::uint64_t{columns} * rows != config_.nodes)
-      refuse(formatted("columns, rows: {} times {} is not the number of nodes, {}", columns, rows, config_.nodes));
-    grid(columns, rows);
+    if (std::uint64_t{columns} * rows * planes != config_.nodes) {
+      const bool three = config_.planes != 0;
+      refuse(formatted("columns, rows{}: {} times {}{} is not the number of nodes, {}", three ? ", planes" : "",
+                       columns, rows, three ? formatted(" times {}", planes) : "", config_.nodes));
+    }
+    grid({columns, rows, planes});
   }
 
-  /// A torus; with one row a ring. A router for every node; the shortest way along the row, then along the column. Of
-  /// two equally short ways around, the ascending one. A dimension of two has one cable, which is the ascending way.
-  void grid(std::uint32_t columns, std::uint32_t rows) {
+  /// A torus; with one row a ring. A router for every node; the shortest way along the row, then along the column, then
+  /// through the planes. Of two equally short ways around, the ascending one. A dimension of two has one cable, which
+  /// is the ascending way.
+  void grid(const std::array<std::uint32_t, 3>& extents) {
+    constexpr std::uint32_t kDimensions = 3;
     set_switches("router", config_.nodes);
     built_.channels = config_.policy == Policy::kPause ? 2 : 1;
     const auto name = [this](std::uint32_t index) { return built_.switch_names[index]; };
     for (std::uint32_t n = 0; n < config_.nodes; ++n) attach(n, n, name(n), true);
-    const std::uint32_t extents[2] = {columns, rows};
-    const std::uint32_t strides[2] = {1, columns};
+    const std::array<std::uint32_t, kDimensions> strides = {1, extents[0], extents[0] * extents[1]};
     // Ways out of each router: [dimension][0 ascending, 1 descending].
-    std::vector<std::uint32_t> out(std::size_t{config_.nodes} * 4);
+    std::vector<std::uint32_t> out(std::size_t{config_.nodes} * kDimensions * 2);
+    const auto out_of = [&](std::uint32_t n, std::uint32_t dimension, std::uint32_t direction) -> std::uint32_t& {
+      return out[(std::size_t{n} * kDimensions + dimension) * 2 + direction];
+    };
     for (std::uint32_t n = 0; n < config_.nodes; ++n) {
-      for (std::uint32_t d = 0; d < 2; ++d) {
+      for (std::uint32_t d = 0; d < kDimensions; ++d) {
         const std::uint32_t extent = extents[d], place = n / strides[d] % extent;
         for (std::uint32_t direction = 0; direction < (extent == 1 ? 0U : extent == 2 ? 1U : 2U); ++direction) {
           const std::uint32_t next = direction == 0 ? (place + 1) % extent : (place + extent - 1) % extent;
@@ -128,7 +137,7 @@ class Builder {
           const std::uint32_t made = link(name(n), at_switch(n), name(to), at_switch(to));
           built_.links[made].dimension = static_cast<std::int8_t>(d);
           built_.links[made].dateline = direction == 0 ? next == 0 : place == 0;
-          out[std::size_t{n} * 4 + std::size_t{d} * 2 + direction] = made;
+          out_of(n, d, direction) = made;
         }
       }
     }
@@ -136,10 +145,10 @@ class Builder {
       for (std::uint32_t to = 0; to < config_.nodes; ++to) {
         if (to == at) continue;
         std::uint32_t chosen = 0;
-        for (std::uint32_t d = 2; d-- > 0;) {  // the row's choice is made last, so it goes first
+        for (std::uint32_t d = kDimensions; d-- > 0;) {  // the row's choice is made last, so it goes first
           const std::uint32_t extent = extents[d];
           const std::uint32_t ahead = (to / strides[d] % extent + extent - at / strides[d] % extent) % extent;
-          if (ahead != 0) chosen = out[std::size_t{at} * 4 + std::size_t{d} * 2 + (2 * ahead <= extent ? 0 : 1)];
+          if (ahead != 0) chosen = out_of(at, d, 2 * ahead <= extent ? 0 : 1);
         }
         ways(at, to) = {chosen};
       }

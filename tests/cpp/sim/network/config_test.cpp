@@ -28,6 +28,7 @@ topology = torus     # and another
 nodes=12
 columns = 4
 rows = 3
+planes = 1
 clock_mhz = 322.265
 mtu = 4160
 switch_latency = 7
@@ -55,6 +56,7 @@ down = 10-20, 30 - 40
   EXPECT_EQ(config.nodes, 12U);
   EXPECT_EQ(config.columns, 4U);
   EXPECT_EQ(config.rows, 3U);
+  EXPECT_EQ(config.planes, 1U);
   EXPECT_EQ(config.clock_khz, 322'265U);
   EXPECT_EQ(config.mtu, 4160U);
   EXPECT_EQ(config.switch_latency, 7U);
@@ -130,6 +132,11 @@ TEST(Config, ErrorsNameLineAndKey) {
   says("seed = 18446744073709551616", "line 1", "seed");
   says("topology = point_to_point\nnodes = 3", "net.conf", "nodes");
   says("topology = torus\nnodes = 12\ncolumns = 5", "net.conf", "columns, rows");
+  says("topology = torus\nnodes = 12\nplanes = 5", "net.conf",
+       "columns, rows, planes: 2 times 1 times 5 is not the number of nodes, 12");
+  says("topology = torus\nnodes = 12\nplanes = 13", "net.conf", "1 times 1 times 13");
+  says("topology = torus\nnodes = 12\nplanes = 2\nrows = 4", "net.conf", "1 times 4 times 2");
+  says("planes = 0", "line 1", "planes: '0'");
   says("topology = leaf_spine\nnodes = 12\nleaves = 5\nspines = 1", "net.conf", "leaves");
   says("topology = leaf_spine\nnodes = 12\nleaves = 4", "net.conf", "spines");
   says("buffer_bytes = 100", "net.conf", "buffer_bytes of node0>switch0");
@@ -150,6 +157,7 @@ TEST(Config, LinesThatDoNothingAreRefused) {
        "node0>router0 is within a card and has nothing of a cable; router0>router1 has, for instance");
   says("topology = torus\nnodes = 9\nloss@router3>node3 = 0.1", "line 3", "loss@router3>node3", "within a card");
   says("topology = ring\nnodes = 4\nrows = 2", "line 3", "rows", "topology = torus; the topology is ring");
+  says("topology = ring\nnodes = 4\nplanes = 2", "line 3", "planes", "topology = torus; the topology is ring");
   says("columns = 1", "line 1", "columns", "the topology is switch");
   says("spines = 2", "line 1", "spines", "leaf_spine");
   says("topology = torus\nnodes = 4\nleaves = 2", "line 3", "leaves", "leaf_spine");

@@ -15,6 +15,8 @@ const char* const kShapes[] = {
     "topology = torus\nnodes = 12\ncolumns = 4\n",
     "topology = torus\nnodes = 10\ncolumns = 2\n",
     "topology = torus\nnodes = 16\n",
+    "topology = torus\nnodes = 12\nplanes = 2\n",
+    "topology = torus\nnodes = 9\nplanes = 9\n",
     "topology = leaf_spine\nnodes = 12\nleaves = 4\nspines = 2\n",
 };
 
@@ -215,17 +217,38 @@ INSTANTIATE_TEST_SUITE_P(
     All, Deadlock,
     testing::Values("topology = ring\nnodes = 8\n", "topology = ring\nnodes = 5\n", "topology = torus\nnodes = 16\n",
                     "topology = torus\nnodes = 15\ncolumns = 5\n", "topology = torus\nnodes = 8\ncolumns = 2\n",
+                    "topology = torus\nnodes = 8\nplanes = 2\n", "topology = torus\nnodes = 27\nplanes = 3\n",
+                    "topology = torus\nnodes = 24\ncolumns = 2\nrows = 3\nplanes = 4\n",
                     "topology = leaf_spine\nnodes = 12\nleaves = 4\nspines = 3\n", "topology = switch\nnodes = 9\n"));
+
+TEST(Deadlock, EveryPairInThreeDimensions) {
+  for (const char* shape : {"nodes = 8\nplanes = 2\n", "nodes = 27\nplanes = 3\n",
+                            "nodes = 24\ncolumns = 2\nrows = 3\nplanes = 4\n", "nodes = 64\nplanes = 4\n"}) {
+    Cluster cluster(std::string("topology = torus\n") + shape +
+                    "policy = pause\nmtu = 1024\nbuffer_bytes = 1024\nreceive_bytes = 1024\n");
+    const std::uint32_t nodes = cluster.network.nodes();
+    for (std::uint32_t step = 1; step < nodes; ++step) {
+      for (std::uint32_t n = 0; n < nodes; ++n) {
+        for (std::uint32_t i = 0; i < 3; ++i) cluster.send(n, (n + step) % nodes, 1024);
+      }
+    }
+    EXPECT_TRUE(cluster.finish(1'000'000)) << shape;
+    for (const auto& received : cluster.received) EXPECT_EQ(received.size(), 3 * (nodes - 1)) << shape;
+  }
+}
 
 TEST(Deadlock, RingsUnderTheWorstLoad) {
   // Everyone half way around, in one direction: the buffers of a ring without a dateline fill and wait for one another.
-  for (const char* shape : {"topology = ring\nnodes = 8\n", "topology = torus\nnodes = 64\n"}) {
+  for (const char* shape : {"topology = ring\nnodes = 8\n", "topology = torus\nnodes = 64\n",
+                            "topology = torus\nnodes = 125\nplanes = 5\n"}) {
     Cluster cluster(std::string(shape) + "policy = pause\nmtu = 1024\nbuffer_bytes = 1024\nreceive_bytes = 1024\n");
     const std::uint32_t nodes = cluster.network.nodes();
-    const std::uint32_t far = nodes == 8 ? 4 : 4 * 8 + 4;
     for (std::uint32_t i = 0; i < 50; ++i) {
       for (std::uint32_t n = 0; n < nodes; ++n) {
-        const std::uint32_t to = nodes == 8 ? (n + far) % 8 : (n / 8 + 4) % 8 * 8 + (n % 8 + 4) % 8;
+        const std::uint32_t extent = nodes == 125 ? 5 : 8;
+        std::uint32_t to = 0;
+        for (std::uint32_t stride = 1; stride < nodes; stride *= extent)
+          to += (n / stride % extent + extent / 2) % extent * stride;
         cluster.send(n, to, 1024);
       }
     }
@@ -252,6 +275,46 @@ TEST(Ways, ATorusTakesTheShortestFirstAlongTheRow) {
       };
       EXPECT_EQ(hops, around(from % 5, to % 5, 5) + around(from / 5, to / 5, 6));
       EXPECT_EQ(torus.way(to, from, to, 0), torus.downlink[to]);
+    }
+  }
+}
+
+TEST(Ways, ThreeDimensionsAreTravelledInOrderByTheShortestWay) {
+  struct Torus {
+    std::string text;
+    std::array<std::uint32_t, 3> extents;
+  };
+  for (const auto& [text, extents] :
+       {Torus{"nodes = 8\nplanes = 2", {2, 2, 2}}, Torus{"nodes = 27\nplanes = 3", {3, 3, 3}},
+        Torus{"nodes = 24\ncolumns = 2\nrows = 3\nplanes = 4", {2, 3, 4}},
+        Torus{"nodes = 60\nplanes = 5\nrows = 3", {4, 3, 5}}, Torus{"nodes = 24\nplanes = 2", {4, 3, 2}}}) {
+    const Topology torus = make_topology(parse_network("topology = torus\n" + text));
+    const auto nodes = extents[0] * extents[1] * extents[2];
+    ASSERT_EQ(torus.nodes, nodes);
+    std::size_t links = 2 * nodes;
+    for (const std::uint32_t extent : extents) links += nodes * (extent > 2 ? 2 : 1);
+    EXPECT_EQ(torus.links.size(), links);
+    for (std::uint32_t from = 0; from < nodes; ++from) {
+      for (std::uint32_t to = 0; to < nodes; ++to) {
+        std::uint32_t at = from, hops = 0, expected = 0;
+        std::array<std::uint32_t, 3> datelines{};
+        int dimension = 0;
+        for (; at != to && hops < nodes; ++hops) {
+          const LinkPlan& link = torus.links[torus.way(at, from, to, 0)];
+          EXPECT_EQ(link.from.index, at);
+          EXPECT_GE(link.dimension, dimension) << "column, row, plane";
+          dimension = link.dimension;
+          datelines[static_cast<std::size_t>(dimension)] += link.dateline ? 1 : 0;
+          at = link.to.index;
+        }
+        std::uint32_t stride = 1;
+        for (std::size_t d = 0; d < 3; stride *= extents[d++]) {
+          const std::uint32_t ahead = (to / stride % extents[d] + extents[d] - from / stride % extents[d]) % extents[d];
+          expected += std::min(ahead, extents[d] - ahead);
+          EXPECT_LE(datelines[d], 1U);
+        }
+        EXPECT_EQ(hops, expected) << from << " to " << to << " of " << text;
+      }
     }
   }
 }

@@ -43,6 +43,8 @@ TEST(UnitTree, AsOneDrawsIt) {
       << "nobody else passes router4 on the way to router0";
   // In a torus the way leads along the row first: each column is folded in row 0.
   EXPECT_EQ(laid("topology = torus\nnodes = 9\naggregation = ais@*").text, "(0 1 2 (3 4 5) (6 7 8))");
+  EXPECT_EQ(laid("topology = torus\nnodes = 8\nplanes = 2\naggregation = ais@*").text, "(0 1 (2 3) (4 5 (6 7)))")
+      << "router0 folds its row, the other row of its plane, and the other plane";
   // At nodes: one unit for all, the nearest.
   EXPECT_EQ(laid("nodes = 5\naggregation = aas@node4").text, "(0 1 2 3)");
   EXPECT_EQ(laid(fabric + "ais@leaf*|aas@node7").text, "(0 1 (2 3) (4 5) 6)");
@@ -82,7 +84,8 @@ TEST(UnitTree, IsOneForAnyNodesAnywhere) {
   Random random(5);
   for (const char* shape :
        {"topology = ring\nnodes = 9\n", "topology = torus\nnodes = 24\ncolumns = 6\n", "topology = torus\nnodes = 36\n",
-        "topology = leaf_spine\nnodes = 20\nleaves = 5\nspines = 3\n", "topology = switch\nnodes = 12\n"}) {
+        "topology = torus\nnodes = 30\nplanes = 5\n", "topology = leaf_spine\nnodes = 20\nleaves = 5\nspines = 3\n",
+        "topology = switch\nnodes = 12\n"}) {
     const Topology bare = make_topology(parse_network(shape));
     for (int i = 0; i < 60; ++i) {
       std::string units;

@@ -408,13 +408,16 @@ TEST_P(UnitsDeadlock, PauseAlwaysGoesOn) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, UnitsDeadlock,
-    testing::Values("topology = ring\nnodes = 8\naggregation = ais@*\n",
-                    "topology = torus\nnodes = 16\naggregation = ais@*\n",
-                    "topology = torus\nnodes = 15\ncolumns = 5\naggregation = ais@router1*|aas@node14\n",
-                    "topology = leaf_spine\nnodes = 12\nleaves = 4\nspines = 3\naggregation = ais@*\n",
-                    "topology = leaf_spine\nnodes = 8\nleaves = 2\nspines = 4\naggregation = ais@spine*\n",
-                    "topology = leaf_spine\nnodes = 8\nleaves = 4\nspines = 1\naggregation = ais@leaf*|aas@node7\n",
-                    "topology = switch\nnodes = 9\naggregation = ais@switch0|aas@node8\n"));
+    testing::Values(
+        "topology = ring\nnodes = 8\naggregation = ais@*\n", "topology = torus\nnodes = 16\naggregation = ais@*\n",
+        "topology = torus\nnodes = 15\ncolumns = 5\naggregation = ais@router1*|aas@node14\n",
+        "topology = torus\nnodes = 8\nplanes = 2\naggregation = ais@*\n",
+        "topology = torus\nnodes = 27\nplanes = 3\naggregation = ais@*\n",
+        "topology = torus\nnodes = 24\ncolumns = 2\nrows = 3\nplanes = 4\naggregation = ais@router1*|aas@node23\n",
+        "topology = leaf_spine\nnodes = 12\nleaves = 4\nspines = 3\naggregation = ais@*\n",
+        "topology = leaf_spine\nnodes = 8\nleaves = 2\nspines = 4\naggregation = ais@spine*\n",
+        "topology = leaf_spine\nnodes = 8\nleaves = 4\nspines = 1\naggregation = ais@leaf*|aas@node7\n",
+        "topology = switch\nnodes = 9\naggregation = ais@switch0|aas@node8\n"));
 
 }  // namespace
 }  // namespace unisono::sim
