@@ -1,0 +1,90 @@
+// What the modules of the switch say to each other: the communicator table's records, the step tag of what a switch
+// carries, what comes in, and where it goes. The C++ side is switch/entry.hpp.
+//
+// A switch has Ports ports, 4 to MaxPorts. A *position* is a place in the order of the communicator's tree; what is
+// behind a port is a range of positions. Software numbers positions in 32 bits, the switch in PlaceWidth.
+
+package unisono_switch_pkg;
+
+  import unisono_spec_pkg::*;
+
+  // A design uses only a part of this, and functions only look at some bits of what they get.
+  // verilator lint_off UNUSEDPARAM
+  // verilator lint_off UNUSEDSIGNAL
+
+  localparam int unsigned MaxPorts = 28;
+  localparam int unsigned PortWidth = $clog2(MaxPorts);
+  localparam int unsigned PlaceWidth = 13;
+  localparam int unsigned MaxMembers = 1 << PlaceWidth;  // of a communicator
+  localparam int unsigned SwitchBytes = 64;              // of a word, on every port
+
+  typedef logic [PortWidth-1:0] port_t;                  // number of a port, or of a port's entry
+  typedef logic [$clog2(MaxPorts+1)-1:0] port_count_t;
+  typedef logic [PlaceWidth-1:0] place_t;                // a position
+  typedef logic [PlaceWidth:0] count_t;                  // how many members: 0 to MaxMembers
+
+  // The step tag of a message that switches carry: 24 bits of the header's tag.
+  typedef struct packed {
+    place_t place;       // root of bcast, reduce and gather; receiver of a block in scatter and
+                         // reduce_scatter; giver of a block in allgather
+    logic [4:0] func;    // func_e
+    logic [4:0] opcode;  // collective_e
+    logic down;          // it goes away from the top
+  } switch_tag_t;
+  localparam int unsigned SwitchTagWidth = $bits(switch_tag_t);
+
+  // Of one communicator: what does not grow (EntryHead).
+  typedef struct packed {
+    count_t shares;        // that a fold waits for
+    port_t first_port;     // number of the port of the first entry; the others follow
+    logic has_up;          // low at the top, and where nobody else is above
+    port_t up;             // the port that leads up
+    count_t count;         // members below this switch
+    place_t first;         // position of the first of them
+    count_t members;       // of the communicator
+    port_count_t ports;    // entries of ports
+  } entry_head_t;
+
+  // A port that leads down (PortEntry).
+  typedef struct packed {
+    logic is_switch;       // a switch is behind it, which sends one share for all
+    count_t count;         // members behind it
+    place_t first;         // position of the first of them
+  } port_entry_t;
+
+  // What comes in: which piece of which call, and from where.
+  typedef struct packed {
+    switch_tag_t tag;
+    port_t port;           // by which it comes
+    place_t member;        // which of the members behind that port gave it, from 0; no matter if a
+                           // switch is behind it, or it comes from above
+  } arriving_t;
+
+  typedef enum logic [1:0] {
+    ActionNothing = 2'd0,  // no such piece comes this way
+    ActionFold    = 2'd1,  // wait for all shares from below, fold them, send the result
+    ActionPass    = 2'd2   // send it on
+  } action_e;
+
+  // Where it goes (Action). `only` and `but` are numbers of entries, 0 if there is none.
+  typedef struct packed {
+    action_e kind;
+    logic up;              // it is sent up
+    logic below;           // it is sent to all below
+    logic has_only;        // it is sent down to one entry's port
+    port_t only;
+    logic has_but;         // with below: not to the one that it came from, behind this entry
+    port_t but;
+    place_t member;        // which member behind `only` or `but`, from 0; no matter if a switch is there
+  } action_t;
+
+  // A header that has passed the parser.
+  typedef struct packed {
+    logic aggregate;       // it is for the switch; otherwise it passes through
+    header_t header;
+  } switch_meta_t;
+
+  // verilator lint_on UNUSEDSIGNAL
+  // verilator lint_on UNUSEDPARAM
+
+endpackage
