@@ -7,6 +7,7 @@
 package unisono_switch_pkg;
 
   import unisono_spec_pkg::*;
+  import unisono_plugin_pkg::*;
 
   // A design uses only a part of this, and functions only look at some bits of what they get.
   // verilator lint_off UNUSEDPARAM
@@ -83,6 +84,27 @@ package unisono_switch_pkg;
     logic aggregate;       // it is for the switch; otherwise it passes through
     header_t header;
   } switch_meta_t;
+
+  // What is said to a contribution of a child to a turn.
+  typedef enum logic [1:0] {
+    SlotFree    = 2'd0,    // the child has not come; or it has come now
+    SlotTwice   = 2'd1,    // it has come before
+    SlotOutside = 2'd2     // the turn has no slot now, or there is no such child
+  } slot_answer_e;
+
+  // What a switch folds, if nothing else is said: products take more than all else together.
+  localparam func_mask_t SwitchFuncs = AllFuncs & ~func_mask_t'(1 << FuncProd);
+  localparam datatype_mask_t HalfDatatypes = datatype_mask_t'(1 << DatatypeFp16 | 1 << DatatypeBf16);
+
+  // Cycles that a cell of the fold takes, whatever it computes.
+  function automatic int unsigned fold_latency(func_mask_t funcs, logic input_register);
+    return (funcs[FuncProd[4:0]] ? ProdLatency : SumLatency) + 32'(input_register);
+  endfunction
+
+  // Whether a fold is combined in fp32 and rounds once, at its end.
+  function automatic logic rounds_once(func_e func, datatype_e dtype);
+    return (func == FuncSum || func == FuncProd) && (dtype == DatatypeFp16 || dtype == DatatypeBf16);
+  endfunction
 
   // verilator lint_on UNUSEDSIGNAL
   // verilator lint_on UNUSEDPARAM

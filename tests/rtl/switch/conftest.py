@@ -1,6 +1,6 @@
-"""Puts the folder of Tx's tests on the path, which holds what headers need."""
+"""Puts the folders of Tx's and the plugins' tests on the path, which hold what headers and operators need."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tx"))
+sys.path[:0] = [str(Path(__file__).parents[1] / name) for name in ("tx", "plugin")]
