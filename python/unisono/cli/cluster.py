@@ -150,8 +150,8 @@ class Cluster:
             raise ClusterError(f"--network: there is no file {options.network}")
         if options.switches is not None and options.network is None:
             raise ClusterError(
-                "--switch is of switches that --network FILE names, in a line such as `aggregation = ais@switch*`, and no "
-                "file is given"
+                "--switch is of switches that --network FILE names, in a line such as `aggregation = ais@switch*`, and "
+                "no file is given"
             )
         for rank in options.native or ():
             if rank >= nodes:

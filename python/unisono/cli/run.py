@@ -122,8 +122,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     cluster.add_argument(
         "--switch",
         choices=("native", "off"),
-        help="switches that take part in collectives, where the configuration of the network says `aggregation`: in C++ "
-        "(the default), which take no time, or none",
+        help="switches that take part in collectives, where the configuration of the network says `aggregation`: in "
+        "C++ (the default), which take no time, or none",
     )
     cluster.add_argument(
         "--carrier",

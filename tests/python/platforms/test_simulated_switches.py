@@ -200,7 +200,8 @@ with unisono.init(timeout=30) as context:
 """
     done = run(4, "--network", configuration(tmp_path, SHAPES["one switch"][1]), script(tmp_path, program))
     names = done.stdout.split()
-    assert len(names) == 4 and set(names) <= {"MismatchedCallError", "RevokedError"}, done.stdout + done.stderr
+    assert len(names) == 4, done.stdout + done.stderr
+    assert set(names) <= {"MismatchedCallError", "RevokedError"}, done.stdout + done.stderr
     assert "MismatchedCallError" in names
 
 
@@ -230,8 +231,10 @@ with unisono.init(timeout=30) as context:
     text = SHAPES["one switch"][1] + "loss@node1>* = 0.02\n"
     done = run(4, "--network", configuration(tmp_path, text), "--seed", 3, script(tmp_path, program))
     assert done.returncode != 0
-    assert "FramesLostError" in done.stderr and "the switch at address 4" in done.stderr, done.stderr
-    assert "a wrong sum" not in done.stderr and "MismatchedCallError" not in done.stderr
+    assert "FramesLostError" in done.stderr, done.stderr
+    assert "the switch at address 4" in done.stderr, done.stderr
+    assert "a wrong sum" not in done.stderr
+    assert "MismatchedCallError" not in done.stderr
 
 
 def test_off_leaves_all_to_the_ranks(tmp_path: Path) -> None:
@@ -250,8 +253,11 @@ with unisono.init(timeout=30) as context:
 def test_options_that_fit_nothing_are_refused(tmp_path: Path) -> None:
     program = script(tmp_path, "")
     done = run(2, "--switch", "native", program)
-    assert done.returncode != 0 and "no file is given" in done.stderr
+    assert done.returncode != 0
+    assert "no file is given" in done.stderr
     done = run(2, "--network", configuration(tmp_path, "topology = switch\n"), "--switch", "native", program)
-    assert done.returncode != 0 and "names no switches" in done.stderr
+    assert done.returncode != 0
+    assert "names no switches" in done.stderr
     done = run(2, "--network", configuration(tmp_path, "aggregation = ais@leaf*\n"), program)
-    assert done.returncode != 0 and "line 2" in done.stderr, done.stderr
+    assert done.returncode != 0
+    assert "line 2" in done.stderr, done.stderr
