@@ -161,7 +161,7 @@ struct CommunicatorState {
   std::uint64_t kept = 0;   ///< bytes of short messages on lanes that no receive has asked for
   bool lanes = false;       ///< messages in memory that all members share
   bool revoked = false;
-  std::string carrier{};  ///< of a device: which switches serve its collectives, or why none does; empty: it knows none
+  std::string carrier{};  ///< of a device: which switches serve its collectives, or none and why; empty: it knows none
 };
 
 /// What the members of a communicator that are left have agreed on.

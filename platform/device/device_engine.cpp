@@ -422,7 +422,7 @@ class DeviceEngine::Impl {
     const Device::Tree tree = device->join_tree({state.number, state.epoch, state.agreed.eager_limit,
                                                  state.segment_bytes, state.agreed.rx_buffer_count, nodes});
     made.asked_switches = !tree.text.empty() || !tree.reason.empty();
-    made.carrier = tree.reason;
+    if (!tree.reason.empty()) made.carrier = "none: " + tree.reason;
     if (!tree.reason.empty() && state.rank == 0) {
       log(LogLevel::kInfo, formatted("the collectives of {} run among its ranks: {}", state.title(), tree.reason));
     }

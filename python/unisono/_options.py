@@ -93,4 +93,4 @@ class CommunicatorState(NamedTuple):
     revoked: bool  #: it has failed
     groups: int  #: for two-level algorithms; 1: one level
     group: int  #: this rank's, counted from 0 in the order of their first ranks
-    carrier: str  #: the switches that carry calls which are made now, in words; empty: ranks alone
+    carrier: str  #: the switches that carry calls which are made now, in words; empty, or none and why: ranks alone
