@@ -438,8 +438,8 @@ typedef struct {
   int revoked;            /* 1: it has failed */
   uint32_t groups;        /* their number; 1: one level */
   uint32_t group;         /* this rank's, counted from 0 in order of their first ranks */
-  const char* carrier;    /* the switches that carry calls which are made now, in words; empty, or none and why: ranks alone. Valid
-                             until the thread's next call of this function */
+  const char* carrier;    /* the switches that carry calls which are made now, in words; empty, or none and why: ranks
+                             alone. Valid until the thread's next call of this function */
 } unisono_communicator_state;
 UNISONO_API unisono_result unisono_communicator_describe(const unisono_communicator* communicator,
                                                          unisono_communicator_state* state);
