@@ -211,7 +211,8 @@ SwitchCommunicator::Run* SwitchCommunicator::begin(std::uint32_t neighbour, cons
   call.size = entry_.tree->members;
   call.tree = entry_.tree;
   if (algorithm == nullptr || (header.message_bytes != 0 && (element == 0 || header.message_bytes % element != 0)) ||
-      (facts.reduces && header.message_bytes != 0 && cclo::reduce_kernel(tag.func, header.dtype) == nullptr) ||
+      (facts.reduces && header.message_bytes != 0 &&
+       (is_user(tag.func) || cclo::reduce_kernel(tag.func, header.dtype) == nullptr)) ||
       (facts.rooted && tag.place >= call.size)) {
     ++counters_.faults;
     fail(run);
@@ -307,7 +308,7 @@ void SwitchCommunicator::data(Run& run, std::uint32_t neighbour, const Header& h
     return;
   }
   Input& input = Run::input_of(*flow, neighbour);
-  if (header.type == MessageType::kRequest) {
+  if (header.type == MessageType::kRequest && !input.granted && payload.empty()) {
     input.granted = true;
     input.slot = outlet_.take_token();
     input.generation = ++generation_;
@@ -319,7 +320,8 @@ void SwitchCommunicator::data(Run& run, std::uint32_t neighbour, const Header& h
   const bool sound = write ? input.granted && header.token_slot == input.slot &&
                                  header.token_generation == input.generation && header.offset == input.ring.end() &&
                                  header.offset + payload.size() <= input.limit
-                           : !input.granted && header.first && header.last && payload.size() == flow->bytes;
+                           : !input.granted && header.first && header.last && payload.size() == flow->bytes &&
+                                 payload.size() <= entry_.eager_limit;
   if (!sound) {
     ++counters_.faults;
     fail(run);
