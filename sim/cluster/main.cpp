@@ -207,6 +207,24 @@ void tell_of_faults(const unisono::sim::Network& network) {
       kName);
 }
 
+/// What each switch has carried.
+void tell_of_switches(const unisono::sim::Cluster& cluster) {
+  if (cluster.aggregation() == nullptr) return;
+  const auto& switches = cluster.aggregation()->switches();
+  for (std::uint32_t unit = 0; unit < switches.size(); ++unit) {
+    const unisono::sim::SwitchCounters counters = switches[unit]->counters();
+    const std::string wrong =
+        counters.mismatches + counters.faults + switches[unit]->dropped() == 0
+            ? ""
+            : formatted("; calls that differed: {}, messages that nobody sends: {}, for no communicator: {}",
+                        counters.mismatches, counters.faults, switches[unit]->dropped());
+    std::fprintf(
+        stderr, "%s: switch %s: %s\n", kName, cluster.network().unit(unit).name.c_str(),
+        formatted("{} calls, {} messages, {} bytes came{}", counters.calls, counters.messages, counters.bytes, wrong)
+            .c_str());
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -258,6 +276,7 @@ int main(int count, char** arguments) {
                  "%.1f us of processor time per node and cycle, %.1f %% of which were evaluated\n",
                  cluster.nodes(), of_these.c_str(), cycles, cycles * 1000 / khz, khz / 1000, cycles / seconds / 1000,
                  cluster.threads(), 1e6 * user / (cycles * cluster.nodes()), 100 * cluster.evaluated());
+    tell_of_switches(cluster);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "unisono-cluster: %s\n", error.what());

@@ -102,6 +102,8 @@ def test_each_collective_has_the_bits_of_the_tree(tmp_path: Path, shape: str) ->
     done = run(ranks, "--network", configuration(tmp_path, text), script(tmp_path, CALLS))
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"rank {rank} is right" for rank in range(ranks)]
+    # Five rounds of eight collectives, one of them twice, and twelve at once: the top has a part in all of them.
+    assert re.search(r"switch \w+: 57 calls", done.stderr), done.stderr
 
 
 def test_equal_runs_take_equal_cycles(tmp_path: Path) -> None:
