@@ -453,7 +453,7 @@ class Admission {
   /// `named`: the algorithm that the user chose; null: none.
   std::shared_ptr<const Plan> plan_of_algorithm(const Algorithm* named) {
     const Algorithm& chosen = named != nullptr ? *named : automatic();
-    if (chosen.switched) call_.tree = communicator_.tree;
+    if (chosen.switched && communicator_.tree != nullptr) call_.tree = communicator_.tree;
     if (chosen.direct && !communicator_.fast_path) {
       refuse(ErrorCode::kUnsupported, std::string("algorithm ") + chosen.name +
                                           " reaches the memory of other ranks; the members of this communicator "

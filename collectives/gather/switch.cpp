@@ -18,7 +18,7 @@ void gather_switch_step(const Call& call, std::uint32_t s, Emit& emit) {
   if (call.tree == nullptr) return;
   const TreePlace here(call);
   const std::uint32_t member = here.member(s);
-  const std::uint32_t tag = tag_up(call, here.position(call.root));
+  const std::uint32_t tag = tag_block(call, here.position(call.root), s);
   const std::uint64_t offset = member * call.count * element_bytes(call);
   if (member == call.root) {
     if (call.rank == member && !call.in_place) emit(Build(call).take(src()).keep(dst(offset)).count(call.count));

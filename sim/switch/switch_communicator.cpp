@@ -205,7 +205,7 @@ SwitchCommunicator::Run* SwitchCommunicator::begin(std::uint32_t neighbour, cons
   const std::uint64_t element = bytes_of(header.dtype);
   Call& call = run.call;
   call.collective = tag.opcode;
-  call.func = tag.func;
+  call.func = facts.reduces ? tag.func : Func::kNone;
   call.dtype = header.dtype;
   call.rank = rank_;
   call.size = entry_.tree->members;
