@@ -375,7 +375,7 @@ module unisono_rx
   end
 
   logic unused_bits;
-  assign unused_bits = ^{entry_i.number, entry_i.epoch, entry_i.eager_limit, entry_i.rx_buffers,
+  assign unused_bits = ^{entry_i.number, entry_i.epoch, entry_i.eager_limit, entry_i.rx_buffers, entry_i.members,
                          peer_i.session[15], check4_q.session[15], check4_q.segment_fits,
                          check4_q.length_right, check4_q.checksum};
 

@@ -145,10 +145,10 @@ void CoreNode::begin_step() {
       auto& communicator = top.communicators_i[step.slot];
       std::fill_n(&communicator[0], 5, 0U);
       set_bits(communicator, 0, 6, rank_);
-      set_bits(communicator, 6, 7, size_);
-      set_bits(communicator, 13, 16, settings_.rx_buffers);
-      set_bits(communicator, 29, 32, settings_.segment_bytes);
-      set_bits(communicator, 61, 32, settings_.eager_limit);
+      set_bits(communicator, 13, 7, size_);
+      set_bits(communicator, 20, 16, settings_.rx_buffers);
+      set_bits(communicator, 36, 32, settings_.segment_bytes);
+      set_bits(communicator, 68, 32, settings_.eager_limit);
       regions_[step.slot] = step.regions;
       const auto others = static_cast<std::uint8_t>(~(1U << step.slot));
       top.src_stream_i = static_cast<std::uint8_t>((top.src_stream_i & others) | step.streams[0] << step.slot);
