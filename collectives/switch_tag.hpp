@@ -45,8 +45,8 @@ constexpr std::uint32_t tag_up(const Call& call, std::uint32_t place = 0) {
 constexpr std::uint32_t tag_down(const Call& call, std::uint32_t place = 0) {
   return encode(SwitchTag{true, call.collective, call.func, place});
 }
-/// Of one of many blocks that go to one place, and have no operator: the low bits of its number stand there, so that one
-/// is not taken for another.
+/// Of one of many blocks that go to one place, and have no operator: the low bits of its number stand there, so that
+/// one is not taken for another.
 constexpr std::uint32_t tag_block(const Call& call, std::uint32_t place, std::uint32_t block) {
   return encode(SwitchTag{false, call.collective, static_cast<Func>(block % 32), place});
 }
