@@ -433,11 +433,10 @@ class Admission {
     if (communicator_.tree == nullptr) return nullptr;
     for (const Algorithm& algorithm : algorithms()) {
       if (!algorithm.switched || algorithm.collective != call_.collective) continue;
-      call_.tree = communicator_.tree;
-      if ((!needs_order(call_.func) || build::keeps_order(algorithm, call_)) && algorithm.admits(call_)) {
-        return &algorithm;
-      }
-      call_.tree = nullptr;
+      Call with = call_;
+      with.tree = communicator_.tree;
+      const bool ordered = !needs_order(call_.func) || build::keeps_order(algorithm, with);
+      if (ordered && algorithm.admits(with)) return &algorithm;
     }
     return nullptr;
   }

@@ -41,8 +41,8 @@ std::string BrokenWays::words(const cclo::CallState& call, std::uint32_t rank, c
   return words(ways_.at(call.communicator->peers.endpoint(rank)), formatted("rank {}, {},", rank, peer));
 }
 
-std::string BrokenWays::words_of(std::uint32_t address, const std::string& name) const {
-  return words(to_switches_.at(address), name);
+std::string BrokenWays::words_of(std::uint32_t address) const {
+  return words(to_switches_.at(address), formatted("the switch at address {}", address));
 }
 
 std::string BrokenWays::words(const Way& way, const std::string& other) {

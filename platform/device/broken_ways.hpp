@@ -24,8 +24,8 @@ class BrokenWays {
   std::optional<std::uint32_t> member_of(const cclo::CallState& call) const;
   /// Whether the way to a switch, or from it, is one of them; by its address.
   bool leads_to(std::uint32_t address) const { return to_switches_.count(address) != 0; }
-  /// What is broken between here and a switch, in words; `name` is how it is called.
-  std::string words_of(std::uint32_t address, const std::string& name) const;
+  /// What is broken between here and that switch, in words.
+  std::string words_of(std::uint32_t address) const;
   /// What is broken between here and a rank of the call, in words; `peer` is how its process is called.
   std::string words(const cclo::CallState& call, std::uint32_t rank, const std::string& peer) const;
 

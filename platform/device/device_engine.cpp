@@ -15,7 +15,6 @@
 #include "core/log.hpp"
 #include "core/reserved_tags.hpp"
 #include "core/text.hpp"
-#include "core/tree_table.hpp"
 #include "engine/admit.hpp"
 #include "engine/call_queue.hpp"
 #include "engine/kernel_run.hpp"
@@ -25,6 +24,7 @@
 #include "network/wait_hook.hpp"
 #include "platform/device/broken_ways.hpp"
 #include "platform/device/flight.hpp"
+#include "platform/device/group_switches.hpp"
 #include "platform/device/hosts.hpp"
 #include "platform/device/registers.hpp"
 
@@ -197,11 +197,9 @@ class DeviceEngine::Impl {
     std::uint64_t calls = 0;      ///< submitted so far
     std::uint32_t on_device = 0;  ///< calls that the device has not ended
     LastAlgorithm last;
-    std::shared_ptr<Image> window;       ///< memory that peers reach, in place of the host's
-    std::vector<std::byte> alike;        ///< what both held when they were made alike last
-    bool asked_switches = false;         ///< and has to tell them when it leaves
-    std::optional<std::uint32_t> above;  ///< session that leads to the switch above this rank
-    std::string carrier;                 ///< in words
+    std::shared_ptr<Image> window;  ///< memory that peers reach, in place of the host's
+    std::vector<std::byte> alike;   ///< what both held when they were made alike last
+    GroupSwitches switches;
   };
 
   struct Work {
@@ -308,15 +306,16 @@ class DeviceEngine::Impl {
                     registers::kMemberValid | (own ? static_cast<std::uint32_t>(kSelfSession) : nodes[rank]));
     }
     std::uint32_t rows = state.size, above = 0;
-    if (of.above) {
+    const std::optional<std::uint32_t> to_switch = of.switches.above();
+    if (to_switch) {
       above = state.tree->parent[state.rank];
       rows += state.tree->switches;
-      open_session(*of.above);
+      open_session(*to_switch);
     }
     // Of the switches a member knows its own.
     for (std::uint32_t rank = state.size; rank < std::max(rows, members[at]); ++rank) {
-      const bool known = of.above && rank == above;
-      device->write(registers::member(at, rank), known ? registers::kMemberValid | *of.above : 0);
+      const bool known = to_switch && rank == above;
+      device->write(registers::member(at, rank), known ? registers::kMemberValid | *to_switch : 0);
     }
     members[at] = rows;
     const std::array<std::uint32_t, 7> controller{state.number,
@@ -333,7 +332,7 @@ class DeviceEngine::Impl {
         state.agreed.eager_limit,
         state.segment_bytes,
         state.agreed.rx_buffer_count,
-        rows | (of.above ? state.size << registers::kMembersShift : 0) | state.rank << 16U};
+        rows | (to_switch ? state.size << registers::kMembersShift : 0) | state.rank << 16U};
     device->write(registers::communicator(at, registers::kPathNumber), path);
     device->write(registers::communicator(at, registers::kPathValid), 1);
     device->write(registers::communicator(at, registers::kPathWindow), 0);
@@ -403,7 +402,7 @@ class DeviceEngine::Impl {
     made->changes = changes[made->position];
     flight.open(state);
     use([&] {
-      ask_switches(*made, nodes);
+      made->switches.ask(*device, state, nodes, DeviceLimits::kRanks);
       write_tables(*made, nodes);
     });
     check_alive();
@@ -415,39 +414,10 @@ class DeviceEngine::Impl {
     }
   }
 
-  /// Asks whether switches of the network take part in the collectives of a communicator.
-  void ask_switches(Group& made, std::span<const std::uint32_t> nodes) {
-    cclo::Communicator& state = made.state;
-    if (state.size < 2) return;
-    const Device::Tree tree = device->join_tree({state.number, state.epoch, state.agreed.eager_limit,
-                                                 state.segment_bytes, state.agreed.rx_buffer_count, nodes});
-    made.asked_switches = !tree.text.empty() || !tree.reason.empty();
-    if (!tree.reason.empty()) made.carrier = "none: " + tree.reason;
-    if (!tree.reason.empty() && state.rank == 0) {
-      log(LogLevel::kInfo, formatted("the collectives of {} run among its ranks: {}", state.title(), tree.reason));
-    }
-    if (tree.text.empty()) return;
-    const CallTree* const known = parse_tree(tree.text, false);
-    const bool fits = known->members == state.size && known->switches == tree.switches.size() && known->in_rank_order &&
-                      state.size + known->switches <= DeviceLimits::kRanks &&
-                      std::all_of(tree.switches.begin(), tree.switches.end(),
-                                  [](std::uint32_t session) { return session < DeviceLimits::kRanks; });
-    if (!fits) lost("it names switches for communicator " + std::to_string(state.number) + " that it cannot have");
-    state.tree = known;
-    made.above = tree.switches[known->parent[state.rank] - state.size];
-    made.carrier = "switches in the network: " + tree.text;
-  }
-
-  /// Of this rank; the switches keep what they know until all members have left.
-  void leave_switches(Group& leaving) {
-    if (!std::exchange(leaving.asked_switches, false)) return;
-    use([&] { device->leave_tree(leaving.state.number, leaving.state.epoch); });
-  }
-
   void free(std::uint32_t number) {
     Group& leaving = group(number);
     unbind_window(leaving);
-    leave_switches(leaving);
+    use([&] { leaving.switches.leave(*device, leaving.state); });
     end_all(leaving, ErrorCode::kFreedCommunicator, formatted("communicator {} was freed by this rank", number));
     // The place keeps its words until it is needed: what this rank has sent may still be on its way through the device,
     // and peers may still wait for it. Only calls that are given up are told, so that they end soon.
@@ -1315,23 +1285,11 @@ class DeviceEngine::Impl {
     retire(of);
   }
 
-  /// What a call that switches carry waits for there.
-  std::string at_switches(const Work& work) const {
-    if (work.call->algorithm == nullptr || !work.call->algorithm->switched) return {};
-    const cclo::Communicator& state = *work.call->communicator;
-    const std::string lines = device->tree_waits(state.number, state.epoch);
-    if (lines.empty()) return {};
-    std::string text = ". Switches say: ";
-    for (const char c : lines.substr(0, lines.find_last_not_of('\n') + 1))
-      text += c == '\n' ? std::string("; ") : std::string(1, c);
-    return text;
-  }
-
   std::string reason_of(const Work& work, ErrorCode code) const {
     switch (code) {
       case ErrorCode::kTimeout:
         return "timed out after " + in_words(work.timeout) + " of the device's time; the device does not tell who " +
-               "keeps it waiting" + flight.absent(*work.call) + at_switches(work);
+               "keeps it waiting" + flight.absent(*work.call) + waits_at_switches(*device, *work.call);
       case ErrorCode::kRevoked:
         return "the communicator was revoked after an error of another rank; see that rank's message";
       default:
@@ -1494,8 +1452,8 @@ class DeviceEngine::Impl {
     std::vector<Work*> to_switch;
     for (auto& [id, work] : works) {
       if (work->state == Work::State::kEnded) continue;
-      const bool by_switch = work->call->algorithm != nullptr && work->call->algorithm->switched;
-      if (by_switch && work->group->above && broken_ways.leads_to(*work->group->above)) {
+      const std::optional<std::uint32_t> above = work->group->switches.above();
+      if (above && by_switches(*work->call) && broken_ways.leads_to(*above)) {
         to_switch.push_back(work.get());
         continue;
       }
@@ -1503,8 +1461,7 @@ class DeviceEngine::Impl {
     }
     std::sort(to_switch.begin(), to_switch.end(), [](const Work* a, const Work* b) { return a->id < b->id; });
     for (Work* work : to_switch) {
-      fail(*work, ErrorCode::kFramesLost,
-           broken_ways.words_of(*work->group->above, formatted("the switch at address {}", *work->group->above)));
+      fail(*work, ErrorCode::kFramesLost, broken_ways.words_of(*work->group->switches.above()));
     }
     std::sort(stuck.begin(), stuck.end(), [](const auto& a, const auto& b) { return a.first->id < b.first->id; });
     for (const auto& [work, rank] : stuck) {
@@ -1764,7 +1721,7 @@ CommunicatorState DeviceEngine::state(std::uint32_t communicator) const {
   state.timeout = of.state.timeout;
   state.calls = of.calls;
   state.revoked = of.state.revoked;
-  state.carrier = of.carrier;
+  state.carrier = of.switches.words();
   return state;
 }
 

@@ -5,10 +5,10 @@
 // with it; what leaves the last one's cell is the result. So k ports fold one word per cycle, in k cells, and
 // aggregations on other ports do so at the same time.
 //
-// Nothing waits inside. A start is taken when its words come to each cell behind those of earlier starts; until then it
-// waits, and those behind it. So each port's own words are pulled in the order of starts. Whoever starts promises that
-// own words are there when they are pulled (the first port's from the second cycle after the start on, the next one's
-// fold_latency later, and so on, one per cycle), and that results find room.
+// Nothing waits inside. The chain takes a start once its words come to each cell behind those of earlier starts; until
+// then this start waits, and all later ones with it. So each port gives its own words in the order of starts. The block
+// that starts an aggregation has those words there when the chain pulls them: the first port's from the second cycle
+// after the start on, each next port's fold_latency later, one per cycle. It also has room for the results.
 //
 // Sums and products of fp16 and bf16 over several ports round once: their words take two cycles, and their results are
 // fp32, to be narrowed by unisono_cast_narrow as result_mode_o says.

@@ -1,11 +1,10 @@
 #include "sim/model/calls.hpp"
 
-#include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "collectives/record.hpp"
 #include "core/error.hpp"
+#include "core/facts.hpp"
 #include "core/text.hpp"
 #include "core/tree_table.hpp"
 #include "sim/network/unit_tree.hpp"
@@ -22,15 +21,6 @@ const Algorithm& algorithm_of(const std::string& collective, const std::string& 
   refuse(formatted("there is no algorithm {}/{}; `unisono algorithms` lists those that there are", collective, name));
 }
 
-constexpr std::array<Collective, 5> kOfBlocks = {Collective::kScatter, Collective::kGather, Collective::kAllgather,
-                                                 Collective::kAlltoall, Collective::kReduceScatter};
-
-bool reduces(Collective collective) {
-  constexpr std::array<Collective, 5> kReducing = {Collective::kReduce, Collective::kAllreduce,
-                                                   Collective::kReduceScatter, Collective::kScan, Collective::kExscan};
-  return std::find(kReducing.begin(), kReducing.end(), collective) != kReducing.end();
-}
-
 }  // namespace
 
 ModelledCall call_of(const NetworkConfig& network, const std::string& collective, const std::string& algorithm,
@@ -44,12 +34,11 @@ ModelledCall call_of(const NetworkConfig& network, const std::string& collective
   Call call;
   call.collective = chosen.collective;
   call.size = ranks;
-  call.dtype = chosen.collective == Collective::kBarrier ? Datatype::kNone : Datatype::kFp32;
-  if (reduces(chosen.collective)) call.func = Func::kSum;
-  constexpr std::uint64_t kElement = 4;
-  const bool blocks = std::find(kOfBlocks.begin(), kOfBlocks.end(), chosen.collective) != kOfBlocks.end();
-  const std::uint64_t unit = blocks ? kElement * ranks : kElement;
-  if (chosen.collective != Collective::kBarrier) call.count = (bytes + unit - 1) / unit;
+  const CollectiveFacts facts = facts_of(chosen.collective);
+  call.dtype = facts.data ? Datatype::kFp32 : Datatype::kNone;
+  if (facts.reduces) call.func = Func::kSum;
+  const std::uint64_t unit = bytes_of(Datatype::kFp32) * (facts.blocks ? ranks : 1);
+  if (facts.data) call.count = (bytes + unit - 1) / unit;
   if (chosen.switched) {
     const UnitTree tree = lay_tree(topology, made.addresses);
     if (!tree.reason.empty()) refuse(formatted("{}/{} needs a tree of units: {}", collective, algorithm, tree.reason));
