@@ -37,7 +37,7 @@ ModelledCall call_of(const NetworkConfig& network, const std::string& collective
   const CollectiveFacts facts = facts_of(chosen.collective);
   call.dtype = facts.data ? Datatype::kFp32 : Datatype::kNone;
   if (facts.reduces) call.func = Func::kSum;
-  const std::uint64_t unit = bytes_of(Datatype::kFp32) * (facts.blocks ? ranks : 1);
+  const std::uint64_t unit = bytes_of(Datatype::kFp32) * std::uint64_t{facts.blocks ? ranks : 1};
   if (facts.data) call.count = (bytes + unit - 1) / unit;
   if (chosen.switched) {
     const UnitTree tree = lay_tree(topology, made.addresses);
