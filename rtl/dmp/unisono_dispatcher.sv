@@ -224,7 +224,6 @@ module unisono_dispatcher
     logic get;                 // the result is its window, at op1_address there
     logic fan_out;             // to several peers, after its local result if it has one
     logic eager;
-    logic to_switch;           // its peer is one
     rank_t peer;
     logic [23:0] tag;
     message_bytes_t bytes;
@@ -639,8 +638,6 @@ module unisono_dispatcher
     run_new.fan_out = run_new.send && move.remote.mode != PeerModeRank;
     run_new.peer = run_new.fan_out ? move_peer_q : rank_t'(gets ? move.arrival.peer : move.remote.peer);
     run_new.tag = move.remote.tag;
-    run_new.to_switch = communicator_i.members != '0 && !run_new.fan_out &&
-                        {1'b0, run_new.peer} >= communicator_i.members;
     run_new.bytes = move_bytes_q;
     run_new.segment = segment_bytes_t'(communicator_i.segment_bytes);
     outside = op0_beyond_q || op1_beyond_q ||
@@ -724,6 +721,9 @@ module unisono_dispatcher
   assign via_sender = only_sends_q && (run_q.fan_out || (!order_busy_i[0] && !(yields_q && yields_peer_now_q)));
   assign overtakes = run_q.send && (via_sender ? run_q.fan_out && order_busy_i[0] : order_busy_i[1]);
   assign order_peer_o = run_q.peer;
+
+  logic to_switch;                              // the peer is one
+  assign to_switch = communicator_i.members != '0 && !run_q.fan_out && {1'b0, run_q.peer} >= communicator_i.members;
   assign job_lane_o = lane_q;
 
   // What it takes from a kernel must stand in that stream, and there must be room for what it gives to one, for the
@@ -1068,7 +1068,7 @@ module unisono_dispatcher
               state_d = Space;
             end
           end
-        end else if ((context_i.point_to_point || run_q.to_switch) && !progress_q.requested) begin
+        end else if ((context_i.point_to_point || to_switch) && !progress_q.requested) begin
           // A receive that does not know of it, and a switch that knows no calls, are asked for place.
           asks_d = 1'b1;
           state_d = Space;
