@@ -245,7 +245,8 @@ TEST(Streams, AsSrcAndDstOfCalls) {
     call.dtype = Datatype::kInt16;
     call.size = collective == Collective::kCopy || collective == Collective::kCombine ? 1 : 4;
     call.root = reference::is_rooted(collective) ? call.size - 2 : 0;
-    std::string& able = found[name(algorithm)];
+    std::string able;
+    bool listed = false;  // not of algorithms for communicators with switches: this machine has none
     for (const auto& [src, dst, sign] : {std::tuple{true, false, 's'}, {false, true, 'd'}, {true, true, 'b'}}) {
       if (collective == Collective::kBcast && src) continue;
       bool runs = true;
@@ -259,12 +260,14 @@ TEST(Streams, AsSrcAndDstOfCalls) {
         settings.eager_limit = count == 37 ? 16 : settings.segment_bytes;
         const auto jobs = jobs_of(algorithm, call, 1);
         if (jobs.empty()) continue;
+        listed = true;
         runs = run(jobs[0], src, dst, -1, settings);
         if (HasFailure()) FAIL() << name(algorithm) << ' ' << count << ' ' << sign;
         if (count == 1500 && runs) run(jobs[0], src, dst, static_cast<int>(call.root), settings);
       }
       if (runs) able += sign;
     }
+    if (listed) found[name(algorithm)] = able;
   }
   for (const auto& [algorithm, able] : found) {
     const auto expected = known.find(algorithm);
