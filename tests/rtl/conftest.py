@@ -5,7 +5,7 @@
 
 UNISONO_TEST_CLAIMS names a folder in which several pytest processes claim tests, one at a time, so that they finish
 together; UNISONO_TEST_TIMES a file that gets a line of JSON for each test (see tools/rtl/test). With UNISONO_DRAW=1 a
-part of each area's files is drawn, unless the commit touches the hardware (tools/draw.py).
+part of each area's files is drawn, unless the commit touches the hardware and is not large (tools/draw.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LONGEST = ("cpu/test_programs.py", "plugin/test_exact.py")
 """What takes longest, first: else it would begin when the others end."""
 
 SHARE = 0.4
-"""Of each area's files, this part runs for a commit that does not touch the hardware."""
+"""Of each area's files, this part runs for a commit that does not touch the hardware, or is large."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,9 +56,11 @@ def _quick(items: list[pytest.Item]) -> set[str]:
 
 
 def _drawn(names: set[str]) -> set[str]:
-    """Of these tests: of each area files that are drawn, or cases where it is one file; and those that always run."""
+    """Of these tests: of each area files that are drawn, or cases where it is one file; and those that always run.
+    Of what touches the hardware all, if it touches little else: a large commit touches nearly everything.
+    """
     drawing = draw.of_this_commit()
-    if drawing.whole("rtl"):
+    if drawing.whole("rtl") and drawing.of_touched(SHARE) == 1:
         return names
     areas: dict[str, dict[str, set[str]]] = {}
     for name in names:
