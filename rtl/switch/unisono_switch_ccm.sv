@@ -52,7 +52,7 @@ module unisono_switch_ccm
   always_ff @(posedge clk_i) begin
     valid1_q <= rst_ni && valid_i;
     for (int p = 0; p < int'(Ports); p++) begin
-      used1_q[p]   <= port_count_t'(p) < head_i.ports;
+      used1_q[p]   <= port_count_t'(p) < head_i.ports && ports_i[p].count != '0;
       behind1_q[p] <= arriving_i.tag.place - ports_i[p].first;
       // Positions before the first are far away.
       hit1_q[p]    <= port_count_t'(p) < head_i.ports &&

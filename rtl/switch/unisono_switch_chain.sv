@@ -247,10 +247,12 @@ module unisono_switch_chain
     end
     assign comes     = given[p] != '0;
     assign beat      = comes ? came : feed;
-    assign user.next = beat.rest & (-beat.rest);
     always_comb begin
+      ports_t next;
+      next           = beat.rest & (-beat.rest);
+      user.next      = next;
       user.beat      = beat;
-      user.beat.rest = beat.rest & ~user.next;
+      user.beat.rest = beat.rest & ~next;
     end
     assign own_ready_o[p] = (comes || feeds[p]) && beat.whole;
 

@@ -106,6 +106,94 @@ package unisono_switch_pkg;
     return (func == FuncSum || func == FuncProd) && (dtype == DatatypeFp16 || dtype == DatatypeBf16);
   endfunction
 
+  // ---------------------------------------------------------------- calls under way
+  // Of a communicator, calls have run n modulo UnitRuns by their sequence. A member begins a call only when the call
+  // UnitRuns before it is over for it, so at each port the messages of a run come in the order of their calls.
+  localparam int unsigned UnitEntries = 16;                   // communicators
+  localparam int unsigned UnitRuns = 4;                      // of each
+  localparam int unsigned UnitEntryWidth = $clog2(UnitEntries);
+  localparam int unsigned RunWidth = UnitEntryWidth + $clog2(UnitRuns);
+
+  typedef logic [UnitEntryWidth-1:0] unit_entry_t;
+  typedef logic [RunWidth-1:0] run_t;                      // {entry, sequence modulo UnitRuns}
+  typedef logic [47:0] switch_bytes_t;
+  typedef logic [15:0] node_t;                             // a rank, or an address in the network
+
+  function automatic unit_entry_t entry_of(run_t run);
+    return run[RunWidth-1-:UnitEntryWidth];
+  endfunction
+
+  localparam int unsigned EagerBuffers = 16;               // of each port and communicator: credit of who is there
+  localparam int unsigned BufferIndexWidth = $clog2(EagerBuffers);
+  typedef logic [BufferIndexWidth-1:0] buffer_index_t;
+
+  // What members and switches have agreed for a communicator, and this switch's rank.
+  typedef struct packed {
+    logic [31:0] communicator;
+    logic [15:0] epoch;
+    node_t rank;
+    logic [15:0] eager_limit;     // bytes
+    logic [15:0] segment_bytes;   // a multiple of SwitchBytes
+    logic [15:0] credits;         // receive buffers for each neighbour, at most EagerBuffers
+  } terms_t;
+
+  // Who is behind a port, in a communicator.
+  typedef struct packed {
+    logic is_switch;              // asked before a long message
+    node_t rank;
+    node_t address;
+  } neighbour_t;
+
+  // A message that waits at a port for its turn.
+  typedef struct packed {
+    logic asked;                  // its data come when it is granted; else they are in `place`
+    buffer_index_t place;
+    logic [31:0] sequence_;
+    logic [31:0] signature;
+    datatype_e dtype;
+    switch_tag_t tag;
+    switch_bytes_t bytes;
+  } waiting_t;
+
+  // How far a neighbour lets this switch write.
+  typedef struct packed {
+    logic [31:0] sequence_;
+    logic [31:0] signature;
+    logic [15:0] slot;
+    logic [15:0] generation;
+    switch_bytes_t limit;
+  } granted_t;
+
+  // What a port says of a run that the control looks at.
+  typedef struct packed {
+    logic there;                  // a message waits
+    waiting_t head;
+    logic has_grant;
+    granted_t grant;
+    logic has_credit;
+    switch_bytes_t arrived;      // of the message that was granted
+    logic whole;                  // all of it
+    neighbour_t neighbour;
+  } look_t;
+
+  // What the control has a port send. Rank, address, communicator and token are the port's to add.
+  typedef struct packed {
+    message_type_e kind;
+    logic by_grant;               // of messages with data: writes where the neighbour has granted, else eager
+    logic first;
+    logic last;
+    unit_entry_t entry;
+    datatype_e dtype;
+    switch_tag_t tag;
+    logic [31:0] sequence_;
+    logic [31:0] signature;
+    switch_bytes_t message_bytes;
+    switch_bytes_t offset;
+    logic [15:0] segment_bytes;
+    logic [15:0] token_slot;
+    logic [15:0] token_generation;
+  } send_t;
+
   // verilator lint_on UNUSEDSIGNAL
   // verilator lint_on UNUSEDPARAM
 

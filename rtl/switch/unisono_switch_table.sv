@@ -43,7 +43,12 @@ module unisono_switch_table
   output logic                    found_o,
   output logic [EntryWidth-1:0]   found_entry_o,
   output entry_head_t             found_head_o,
-  output port_entry_t [Ports-1:0] found_ports_o
+  output port_entry_t [Ports-1:0] found_ports_o,
+
+  // The fields of an entry, one cycle later.
+  input  logic [EntryWidth-1:0]   look_entry_i,
+  output entry_head_t             look_head_o,
+  output port_entry_t [Ports-1:0] look_ports_o
 );
 
   if (Ports < 4 || Ports > MaxPorts) begin : gen_bad_ports
@@ -168,6 +173,13 @@ module unisono_switch_table
     found_head_o.count   <= count_q[entry2_q];
     found_head_o.shares  <= shares_q[entry2_q];
     {found_head_o.first_port, found_head_o.has_up, found_head_o.up} <= up_q[entry2_q];
+
+    look_head_o.ports   <= ports_q[look_entry_i];
+    look_head_o.members <= members_q[look_entry_i];
+    look_head_o.first   <= first_q[look_entry_i];
+    look_head_o.count   <= count_q[look_entry_i];
+    look_head_o.shares  <= shares_q[look_entry_i];
+    {look_head_o.first_port, look_head_o.has_up, look_head_o.up} <= up_q[look_entry_i];
   end
 
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_port
@@ -181,6 +193,7 @@ module unisono_switch_table
     end
     always_ff @(posedge clk_i) begin
       found_ports_o[p] <= {port_count_q[entry2_q], port_first_q[entry2_q]};
+      look_ports_o[p]  <= {port_count_q[look_entry_i], port_first_q[look_entry_i]};
     end
   end
 

@@ -34,7 +34,9 @@ Cluster::Cluster(const ClusterConfig& config)
       has_firmware_(!config.firmware.empty()),
       carrier_(carrier_of(config)),
       network_(dynamic_cast<Network*>(carrier_.get())),
-      aggregation_(network_ != nullptr && network_->units() != 0 ? std::make_unique<Aggregation>(*network_) : nullptr),
+      aggregation_(network_ != nullptr && network_->units() != 0
+                       ? std::make_unique<Aggregation>(*network_, config.switches)
+                       : nullptr),
       team_(engines_of(config), config.threads, [this](std::uint32_t node) { nodes_[node]->evaluate(); }) {
   const std::uint32_t engines = engines_of(config);
   for (const std::uint32_t node : config.native) {

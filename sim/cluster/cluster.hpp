@@ -29,6 +29,7 @@ struct ClusterConfig {
   bool trace = false;                                           ///< see NodeConfig
   bool skip = true, check_skip = false, trust_silence = false;  ///< see NodeConfig
   std::uint64_t seed = 1;
+  UnitMaker switches;    ///< what makes the network's switches; empty: those in C++
   unsigned threads = 1;  ///< that evaluate nodes at the same time; at most one per node is used
 };
 

@@ -21,6 +21,7 @@
 #include "sim/cluster/trace.hpp"
 #include "sim/network/cables.hpp"
 #include "sim/network/settings.hpp"
+#include "sim/switch_rtl/rtl_switch.hpp"
 
 namespace {
 
@@ -117,8 +118,9 @@ Options parse(int count, char** arguments) {
   bool no_skip = false;
   std::string switches;
   app.add_option("--switch", switches,
-                 "switches where the configuration says `aggregation`: native, in C++, which take no time, or off")
-      ->check(CLI::IsMember({"native", "off"}));
+                 "switches where the configuration says `aggregation`: native, in C++, which take no time, rtl, "
+                 "Verilated, or off")
+      ->check(CLI::IsMember({"native", "rtl", "off"}));
   app.add_flag("--no-skip", no_skip, "evaluates every engine in every cycle, also where nothing can change");
   app.add_flag("--check-skip", cluster.check_skip,
                "evaluates a second engine beside each, in every cycle, and stops at the first difference");
@@ -161,6 +163,7 @@ Options parse(int count, char** arguments) {
                                                  " names no switches; a line such as `aggregation = ais@switch*` does");
   }
   if (switches == "off") file.network.aggregation.clear();
+  if (switches == "rtl") cluster.switches = unisono::sim::make_rtl_switch;
   cluster.engines = nodes;
   // A network has two nodes at least; a cluster of one has a second port that nobody uses.
   cluster.network = file.network_of(nodes, seed);

@@ -334,6 +334,7 @@ void Network::tick() {
   if (first_at_node_ < units_.size()) serve_units_at_nodes();
   if (now_ < quiet_until_) {
     ++now_;
+    tick_units();
     return;
   }
   worked_ = false;
@@ -370,6 +371,7 @@ void Network::tick() {
     const std::uint64_t quiet = next_work();
     quiet_until_ = quiet == kNever ? kNever : now_ + quiet;
   }
+  tick_units();
 }
 
 /// Ticks in which nothing happens between the nodes.
@@ -406,7 +408,7 @@ std::uint64_t Network::next_event() const {
     const std::uint64_t free = std::max(node.may_push, link > kAhead ? link - kAhead : 0);
     if (free > now_) quiet = std::min(quiet, free - now_ - 1);
   }
-  if (units_can_push()) return 0;
+  if (units_can_push() || units_are_busy()) return 0;
   if (now_ < quiet_until_) return std::min(quiet, quiet_until_ == kNever ? kNever : quiet_until_ - now_);
   return std::min(quiet, next_work());
 }

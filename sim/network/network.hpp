@@ -162,6 +162,8 @@ class Network final : public Carrier {
   void take_in(Channel& channel, Frame* frame, std::uint8_t lane);
   void serve_units_at_nodes();
   bool units_can_push() const;
+  bool units_are_busy() const;
+  void tick_units();
   Entry* take_entry();
   void free_entry(Entry* entry);
 

@@ -1,4 +1,5 @@
 // Units: frames that end in a switch, and frames that begin there (unit.hpp).
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -82,6 +83,17 @@ void Network::serve_units_at_nodes() {
     } else if (nodes_[node].pushing != nullptr && can_push(node)) {
       push_next(node);
     }
+  }
+}
+
+bool Network::units_are_busy() const {
+  return std::any_of(units_.begin(), units_.end(),
+                     [](const AttachedUnit& one) { return one.device != nullptr && one.device->is_busy(); });
+}
+
+void Network::tick_units() {
+  for (const AttachedUnit& one : units_) {
+    if (one.device != nullptr && one.device->is_busy()) one.device->tick();
   }
 }
 

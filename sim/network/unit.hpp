@@ -13,8 +13,8 @@ struct UnitFrame {
   std::span<const std::byte> data;  ///< valid during the call
 };
 
-/// Takes frames, and sends some with `Network::send_from`. It takes no time: what its answer costs beyond the links'
-/// own time, it must hold back itself. Must outlive the network's last tick.
+/// Takes frames, and sends some with `Network::send_from`, when it takes them or in a tick of its own. Must outlive the
+/// network's last tick.
 class Unit {
  public:
   virtual ~Unit() = default;
@@ -25,6 +25,11 @@ class Unit {
   /// A frame for this unit has come, whole and undamaged, in its session's order. Called within `Network::tick`; may
   /// call `Network::send_from` for this unit.
   virtual void take(const UnitFrame& frame) = 0;
+
+  /// Whether it has something to do in the cycles to come.
+  virtual bool is_busy() const { return false; }
+  /// A cycle, at its end, in which it is busy. May call `Network::send_from` for this unit.
+  virtual void tick() {}
 };
 
 }  // namespace unisono::sim

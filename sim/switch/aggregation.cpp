@@ -7,12 +7,13 @@
 #include "core/text.hpp"
 #include "core/tree_table.hpp"
 #include "sim/network/unit_tree.hpp"
+#include "sim/switch/switch_unit.hpp"
 
 namespace unisono::sim {
 
-Aggregation::Aggregation(Network& network) : network_(network) {
+Aggregation::Aggregation(Network& network, const UnitMaker& maker) : network_(network) {
   for (std::uint32_t unit = 0; unit < network_.units(); ++unit) {
-    switches_.push_back(std::make_unique<SwitchUnit>(network_, unit));
+    switches_.push_back(maker ? maker(network_, unit) : std::make_unique<SwitchUnit>(network_, unit));
     network_.attach(unit, *switches_.back());
   }
 }
@@ -54,7 +55,7 @@ void Aggregation::decide(Made& made) {
     }
     if (switches_[unit]->is_full()) {
       return refuse(formatted("{} has {} communicators, which is all it has room for; free one first", place.name,
-                              SwitchUnit::kCommunicators));
+                              switches_[unit]->capacity()));
     }
     if (switches_[unit]->has(question.communicator, question.epoch)) {
       return refuse(formatted("{} serves another communicator of the number {}", place.name, question.communicator));
@@ -75,9 +76,10 @@ void Aggregation::decide(Made& made) {
       switches_[laid.units[entry.number]]->make(entry);
     }
   } catch (const Error& error) {
+    const std::string name = network_.unit(laid.units[entry.number]).name;
     for (const std::uint32_t unit : laid.units) switches_[unit]->free(question.communicator, question.epoch);
     made.units.clear();
-    return refuse(error.what());
+    return refuse(formatted("{}: {}", name, error.what()));
   }
   made.answer = {laid.text, {entry.addresses.begin() + tree->members, entry.addresses.end()}};
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sim/network/network.hpp"
-#include "sim/switch/switch_unit.hpp"
+#include "sim/switch/aggregation_unit.hpp"
 
 namespace unisono::sim {
 
@@ -20,8 +20,8 @@ class Aggregation {
   /// Addresses that an engine in hardware reaches, and rows of its table for a communicator.
   static constexpr std::uint32_t kAddresses = 64;
 
-  /// Puts a switch into each unit of the network, which must outlive this.
-  explicit Aggregation(Network& network);
+  /// Puts a switch into each unit of the network, which must outlive this: by default those in C++.
+  explicit Aggregation(Network& network, const UnitMaker& maker = {});
 
   struct Question {
     std::uint32_t communicator = 0;
@@ -47,7 +47,7 @@ class Aggregation {
   /// What the calls of a communicator wait for at its switches, a line each, with the switch's name.
   std::string waiting(std::uint32_t node, std::uint32_t communicator, std::uint16_t epoch) const;
 
-  const std::vector<std::unique_ptr<SwitchUnit>>& switches() const { return switches_; }
+  const std::vector<std::unique_ptr<AggregationUnit>>& switches() const { return switches_; }
 
  private:
   struct Made {
@@ -61,7 +61,7 @@ class Aggregation {
   void end(std::size_t position);
 
   Network& network_;
-  std::vector<std::unique_ptr<SwitchUnit>> switches_;  ///< by unit
+  std::vector<std::unique_ptr<AggregationUnit>> switches_;  ///< by unit
   std::vector<std::unique_ptr<Made>> made_;
 };
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/network/network.hpp"
-#include "sim/network/unit.hpp"
+#include "sim/switch/aggregation_unit.hpp"
 #include "sim/switch/switch_communicator.hpp"
 
 namespace unisono::sim {
@@ -17,9 +17,8 @@ namespace unisono::sim {
 /// What a unit of the network does with frames that are for it. It takes no time: what a frame causes leaves in the
 /// cycle in which the frame has come whole. Frames that are damaged, or of no communicator here, are dropped and
 /// counted.
-class SwitchUnit final : public Unit, private SwitchOutlet {
+class SwitchUnit final : public AggregationUnit, private SwitchOutlet {
  public:
-  /// Communicators that it has room for.
   static constexpr std::size_t kCommunicators = 64;
 
   /// `unit`: its number in the network, which must outlive it.
@@ -27,18 +26,14 @@ class SwitchUnit final : public Unit, private SwitchOutlet {
 
   void take(const UnitFrame& frame) override;
 
-  bool is_full() const { return communicators_.size() == kCommunicators; }
-  /// Whether a communicator of this number and epoch is there already.
-  bool has(std::uint32_t communicator, std::uint16_t epoch) const;
-  /// Makes one. Throws Error as SwitchCommunicator does; there must be room, and no other of its number and epoch.
-  void make(SwitchEntry entry);
-  void free(std::uint32_t communicator, std::uint16_t epoch);
-
-  /// Of communicators that are there and that were.
-  SwitchCounters counters() const;
-  std::uint64_t dropped() const { return dropped_; }
-  /// What calls of a communicator wait for here, a line each.
-  std::string waiting(std::uint32_t communicator, std::uint16_t epoch) const;
+  std::size_t capacity() const override { return kCommunicators; }
+  bool is_full() const override { return communicators_.size() == kCommunicators; }
+  bool has(std::uint32_t communicator, std::uint16_t epoch) const override;
+  void make(SwitchEntry entry) override;
+  void free(std::uint32_t communicator, std::uint16_t epoch) override;
+  SwitchCounters counters() const override;
+  std::uint64_t dropped() const override { return dropped_; }
+  std::string waiting(std::uint32_t communicator, std::uint16_t epoch) const override;
 
  private:
   using Key = std::pair<std::uint32_t, std::uint16_t>;

@@ -121,9 +121,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     cluster.add_argument(
         "--switch",
-        choices=("native", "off"),
+        choices=("native", "rtl", "off"),
         help="switches that take part in collectives, where the configuration of the network says `aggregation`: in "
-        "C++ (the default), which take no time, or none",
+        "C++ (the default), which take no time, in hardware, Verilated (rtl), or none",
     )
     cluster.add_argument(
         "--carrier",

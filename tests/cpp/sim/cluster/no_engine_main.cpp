@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "sim/cluster/node.hpp"
 #include "sim/network/cables.hpp"
+#include "sim/switch_rtl/rtl_switch.hpp"
 
 class VerilatedContext {};
 class Vunisono_cclo_frame {};
@@ -12,7 +13,8 @@ namespace {
 [[noreturn]] void refuse() {
   throw Error(
       ErrorCode::kUnsupported,
-      "this cluster was built without Verilated engines: all its nodes must be native, and no transport is there");
+      "this cluster was built without Verilated engines: all its nodes and switches must be native, and no transport "
+      "is there");
 }
 
 }  // namespace
@@ -48,6 +50,7 @@ void Node::end_rest() { refuse(); }
 void Node::store(std::uint64_t /*address*/, std::span<const std::byte> /*bytes*/) { refuse(); }
 void Node::load(std::uint64_t /*address*/, std::span<std::byte> /*bytes*/) const { refuse(); }
 
+std::unique_ptr<AggregationUnit> make_rtl_switch(Network& /*network*/, std::uint32_t /*unit*/) { refuse(); }
 std::unique_ptr<Carrier> make_cables(const std::string& /*routes*/, const NetworkConfig& /*config*/) { refuse(); }
 void check_cables(const std::string& /*routes*/, const NetworkConfig& /*config*/) { refuse(); }
 

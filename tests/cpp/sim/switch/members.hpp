@@ -55,6 +55,7 @@ class Ways {
     if (way->second.empty()) ways_.erase(way);
     return true;
   }
+  bool empty() const { return ways_.empty(); }
   std::mt19937_64& dice() { return dice_; }
 
  private:

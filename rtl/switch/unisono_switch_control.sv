@@ -1,0 +1,805 @@
+// The control of a switch's unit: decides which message goes on, from which ports, folded or not, and to which ports.
+//
+// It looks at one run at a time, whenever something of it has changed. What waits at the heads of the ports' queues is
+// judged by the CCM: a fold waits for all shares from below, with equal sequence, signature, datatype, length and tag;
+// everything else goes on alone. A run carries one message up and one down at a time, in the order of its program: of
+// all-gather and gather, whose blocks come by several ports, the run's next position says whose turn it is.
+//
+// A short message whose data are all here, and for which all receivers have a buffer, goes at once. Otherwise
+//   1. the receivers that must be asked are asked: switches, and those without a buffer;
+//   2. when all have granted, the senders that wait are granted a window;
+//   3. segments go as they are here and the receivers' limits allow, and the window is raised as they have gone.
+// So nothing is held here for a message before all who take part are ready for it, and a window of a run waits for
+// nothing but the network.
+//
+// Heads that differ in one call, and messages that no tree carries, end the run: each neighbour gets a grant with a
+// signature that is nobody's, and what still comes of the call is thrown away.
+//
+// Latency: 14 cycles from an event to the start of a fold, if nothing else is pending. One decision at a time.
+
+// Records carry more than one block looks at, and not every output of a part is needed here.
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off PINCONNECTEMPTY
+
+module unisono_switch_control
+  import unisono_spec_pkg::*;
+  import unisono_plugin_pkg::*;
+  import unisono_switch_pkg::*;
+#(
+  parameter int unsigned Ports = 8,           // 4 to MaxPorts
+  parameter datatype_mask_t Datatypes = AllDatatypes,
+  parameter func_mask_t Funcs = SwitchFuncs,
+  parameter int unsigned WindowSegments = 4,          // segments of a run's window
+  parameter int unsigned CountBits = 8,       // of words of a segment
+  parameter int unsigned TagBits = 4,         // of folds under way
+  localparam int unsigned Tags = 2 ** TagBits
+) (
+  input  logic                              clk_i,
+  input  logic                              rst_ni,
+
+  input  logic                              open_valid_i,
+  input  run_t                              open_run_i,
+  input  terms_t                            open_terms_i,
+
+  // The communicator table's entry of the run looked at, 1 cycle later.
+  output run_t                              look_run_o,
+  input  entry_head_t                       head_i,
+  input  port_entry_t [Ports-1:0]           ports_i,
+
+  // The ports.
+  input  logic  [Ports-1:0]                 event_valid_i,
+  input  run_t  [Ports-1:0]                 event_run_i,
+  input  look_t [Ports-1:0]                 look_i,
+  input  logic  [Ports-1:0][15:0]           generation_i,
+  input  logic  [Ports-1:0]                 out_ready_i,
+  input  logic  [Ports-1:0]                 read_ready_i,
+  output logic  [Ports-1:0]                 pop_o,
+  output logic                              discard_o,
+  output logic  [Ports-1:0]                 pop_grant_o,
+  output logic  [Ports-1:0]                 take_credit_o,
+  output logic  [Ports-1:0]                 window_open_o,
+  output logic  [Ports-1:0]                 window_raise_o,
+  output logic  [Ports-1:0]                 window_close_o,
+  output switch_bytes_t                     window_limit_o,
+  output logic  [Ports-1:0]                 read_o,
+  output logic  [Ports-1:0]                 read_place_o,
+  output logic  [15:0]                      read_bytes_o,
+  output logic  [Ports-1:0]                 send_o,
+  output logic  [Ports-1:0]                 send_by_grant_o,
+  output send_t                             send_message_o,
+  output logic  [Ports-1:0][15:0]           send_generation_o,
+
+  // The fold.
+  output logic                              start_valid_o,
+  input  logic                              start_ready_i,
+  output logic [Ports-1:0]                  start_ports_o,
+  output func_e                             start_func_o,
+  output datatype_e                         start_dtype_o,
+  output logic [CountBits-1:0]              start_words_o,
+  output logic [TagBits-1:0]                start_tag_o,
+  output logic [Tags-1:0][Ports-1:0]        masks_o,       // to which ports the result of each goes
+  input  logic [Tags-1:0]                   done_i,        // the last word of a result has gone there
+
+  output logic [31:0]                       counter_messages_o,   // that have gone on
+  output logic [31:0]                       counter_mismatches_o
+);
+
+  if (Ports < 4 || Ports > MaxPorts) begin : gen_bad_ports
+    $error("unisono_switch_control: Ports must be 4 to %0d", MaxPorts);
+  end
+
+  localparam int unsigned AllRuns = UnitEntries * UnitRuns;
+  localparam int unsigned Ways = 2 * AllRuns;      // runs, up and down
+
+  typedef logic [Ports-1:0] ports_t;
+  typedef logic [RunWidth:0] way_t;
+
+  // A message that is granted or asked for.
+  typedef struct packed {
+    logic          granted;     // its senders
+    logic          gone;        // all of it, into the fold
+    ports_t        in;
+    ports_t        in_place;    // of these, data are in a buffer
+    ports_t        out;
+    ports_t        out_eager;   // of these, a credit has been taken
+    logic          fold;
+    logic          several;     // of a collective whose blocks come by several ports
+    count_t        next;        // the run's position when it is over
+    switch_tag_t   tag_in;
+    switch_tag_t   tag;         // that it goes on with
+    func_e         func;
+    datatype_e     dtype;
+    logic [31:0]   sequence_;
+    logic [31:0]   signature;
+    switch_bytes_t bytes;
+    switch_bytes_t done;        // bytes that have gone
+    switch_bytes_t limit;       // of the window
+  } transfer_t;
+
+  (* ram_style = "distributed" *) transfer_t   transfers_q [Ways];
+  (* ram_style = "distributed" *) count_t      next_q [AllRuns];
+  (* ram_style = "distributed" *) logic [31:0] sequence_q [AllRuns];   // of the run whose position it is
+  (* ram_style = "distributed" *) logic [31:0] failed_sequence_q [AllRuns];
+  (* ram_style = "distributed" *) terms_t      terms_q [UnitEntries];
+  (* ram_style = "distributed" *) logic [63:0] latest_q [AllRuns];     // sequence and signature of what went last
+  logic [AllRuns-1:0] has_latest_q;
+  logic [Ways-1:0]    active_q;
+  logic [AllRuns-1:0] failed_q, pending_q;
+  logic [Ways-1:0][TagBits:0] outstanding_q;       // segments whose results have not gone
+
+  // ---------------------------------------------------------------- which run
+  typedef enum logic [4:0] {
+    StIdle,
+    StLook1,
+    StLook2,
+    StLook3,
+    StBegin,      // what is known is here: of a run that failed, what came is thrown away
+    StTurn,       // the other way
+    StLead,       // which head is looked at
+    StRoot,
+    StPlace,      // of several senders, whose turn it is
+    StAction1,
+    StAction2,
+    StAction3,
+    StEval,       // what it needs
+    StAsk,        // it begins: receivers are asked
+    StTransfer,   // what it waits for
+    StWindow,     // senders are granted
+    StSegment,    // a segment goes
+    StFetch1,
+    StFetch2,
+    StStart,
+    StOver,       // the message is over
+    StFail
+  } state_e;
+
+  state_e state_q;
+  run_t   run_q;
+  logic   down_q, turned_q;      // which way is looked at; the other one has been
+  logic   first_way_q;           // looked at first next time
+  way_t   way;
+  terms_t terms;
+  transfer_t t_q;
+  logic   known_active_q;
+  look_t [Ports-1:0] look_q;
+  logic [Ports-1:0][15:0] generations_q;
+
+  assign way = {run_q, down_q};
+  assign look_run_o = run_q;
+
+  logic [AllRuns-1:0] grant;
+  run_t               grant_index;
+  logic               pick;
+  unisono_round_robin #(
+    .Requests(AllRuns)
+  ) u_next (
+    .clk_i,
+    .rst_ni,
+    .request_i(pending_q),
+    .advance_i(pick),
+    .grant_o  (grant),
+    .index_o  (grant_index)
+  );
+  assign pick = state_q == StIdle && pending_q != '0;
+
+  logic again;                   // the run is to be looked at once more
+  logic [AllRuns-1:0] pending_set;
+  logic [Tags-1:0] busy_q, done_q, done_pick;
+  way_t [Tags-1:0] tag_way_q;
+  logic [TagBits-1:0] done_tag;
+  always_comb begin
+    pending_set = '0;
+    for (int p = 0; p < int'(Ports); p++) if (event_valid_i[p]) pending_set[event_run_i[p]] = 1'b1;
+    if (again) pending_set[run_q] = 1'b1;
+    if (done_q != '0) pending_set[tag_way_q[done_tag][RunWidth:1]] = 1'b1;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) pending_q <= '0;
+    else pending_q <= (pending_q & ~(pick ? grant : '0)) | pending_set;
+  end
+
+  // ---------------------------------------------------------------- results that have gone
+  assign done_pick = done_q & (-done_q);
+  always_comb begin
+    done_tag = '0;
+    for (int t = 0; t < int'(Tags); t++) if (done_pick[t]) done_tag = TagBits'(t);
+  end
+
+  port_t              last_in;           // the port at whose cell the result comes out
+  logic               begin_tag;         // a start takes free_tag
+  logic [TagBits-1:0] tag_q;             // the one that the last start took
+  logic [TagBits-1:0] free_tag;
+  logic               tag_there;
+  always_comb begin
+    free_tag = '0;
+    for (int t = int'(Tags) - 1; t >= 0; t--) if (!busy_q[t]) free_tag = TagBits'(t);
+  end
+  assign tag_there = busy_q != '1;
+
+  // A port's results come from one cell at a time: the next may begin from another one when they all have gone.
+  logic [Ports-1:0][TagBits:0] sources_q;
+  port_t [Ports-1:0]           source_q;
+
+  for (genvar p = 0; p < int'(Ports); p++) begin : gen_source
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        sources_q[p] <= '0;
+      end else begin
+        sources_q[p] <= sources_q[p] + (TagBits + 1)'(begin_tag && t_q.out[p]) -
+                        (TagBits + 1)'(done_q != '0 && masks_o[done_tag][p]);
+      end
+      if (begin_tag && t_q.out[p]) source_q[p] <= last_in;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      busy_q <= '0;
+      done_q <= '0;
+    end else begin
+      done_q <= (done_q & ~done_pick) | done_i;
+      for (int t = 0; t < int'(Tags); t++) begin
+        if (begin_tag && free_tag == TagBits'(t)) busy_q[t] <= 1'b1;
+        else if (done_pick[t]) busy_q[t] <= 1'b0;
+      end
+    end
+    if (begin_tag) begin
+      masks_o[free_tag]   <= t_q.out;
+      tag_way_q[free_tag] <= way;
+    end
+  end
+  for (genvar w = 0; w < int'(Ways); w++) begin : gen_way
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        outstanding_q[w] <= '0;
+      end else begin
+        outstanding_q[w] <= outstanding_q[w] + (TagBits + 1)'(begin_tag && way == way_t'(w)) -
+                            (TagBits + 1)'(done_q != '0 && tag_way_q[done_tag] == way_t'(w));
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------- the ports of this entry
+  ports_t used, up_port, there, down_ports;
+  assign used = ports_t'(((2 * Ports)'((MaxPorts + 1)'(1) << head_i.ports) - 1'b1) << head_i.first_port);
+  for (genvar p = 0; p < int'(Ports); p++) begin : gen_port
+    assign up_port[p] = head_i.has_up && head_i.up == port_t'(p);
+    // While blocks of a run come by several ports, only what is of that run is seen.
+    assign there[p]   = look_q[p].there && (next_q[run_q] == '0 || look_q[p].head.sequence_ == sequence_q[run_q]);
+  end
+
+  // Entries of ports: the one behind whose port a position is.
+  function automatic ports_t behind(entry_head_t head, port_entry_t [Ports-1:0] entries, count_t place);
+    ports_t hit;
+    for (int p = 0; p < int'(Ports); p++) begin
+      hit[p] = port_count_t'(p) < head.ports && count_t'(place_t'(place_t'(place) - entries[p].first)) < entries[p].count;
+    end
+    return hit;
+  endfunction
+  // The end of the range of positions in which this one is, in the tree's order: what is above is before and after.
+  function automatic count_t end_of(entry_head_t head, port_entry_t [Ports-1:0] entries, ports_t hit, count_t place);
+    count_t result;
+    result = '0;
+    for (int p = 0; p < int'(Ports); p++) if (hit[p]) result |= count_t'(entries[p].first) + entries[p].count;
+    if (hit == '0) result = place < count_t'(head.first) ? count_t'(head.first) : head.members;
+    return result;
+  endfunction
+  function automatic ports_t port_of(entry_head_t head, ports_t hit);
+    return ports_t'((2 * Ports)'(hit) << head.first_port);
+  endfunction
+
+  // ---------------------------------------------------------------- which head
+  port_t        lead_q, lead;
+  waiting_t     lead_head_q;     // with it
+  logic         several_q;
+  count_t       place_q;
+  ports_t       root_hit_q;
+  ports_t       lead_from;
+
+  // Of collectives with one sender, or a fold, from below or from above; of the others from anywhere.
+  assign lead_from = there & (down_q ? up_port : used);
+  always_comb begin
+    lead = '0;
+    for (int p = int'(Ports) - 1; p >= 0; p--) if (lead_from[p]) lead = port_t'(p);
+  end
+
+  logic is_several;
+  port_t any_lead;
+  ports_t any_from;
+  assign any_from = there & (used | up_port);
+  always_comb begin
+    any_lead = '0;
+    for (int p = int'(Ports) - 1; p >= 0; p--) if (any_from[p]) any_lead = port_t'(p);
+  end
+  assign is_several = look_q[any_lead].head.tag.opcode == 5'(CollectiveAllgather) ||
+                      look_q[any_lead].head.tag.opcode == 5'(CollectiveGather);
+
+  // Gather: blocks of the root's side do not come this way.
+  count_t place, place_after;
+  ports_t place_hit, place_port, after_hit;
+  logic   skips, skips_after, gathers;
+  assign gathers = lead_head_q.tag.opcode == 5'(CollectiveGather);
+  always_comb begin
+    place_hit = behind(head_i, ports_i, place_q);
+    skips     = gathers && place_hit == root_hit_q;
+    place     = skips ? end_of(head_i, ports_i, place_hit, place_q) : place_q;
+  end
+  // The position after this message's.
+  count_t following;
+  always_comb begin
+    following   = place_q + count_t'(1);
+    after_hit   = behind(head_i, ports_i, following);
+    skips_after = gathers && following != head_i.members && after_hit == root_hit_q;
+    place_after = skips_after ? end_of(head_i, ports_i, after_hit, following) : following;
+    if (place_after == head_i.members) place_after = '0;
+  end
+  assign place_port = place_hit == '0 ? up_port : port_of(head_i, place_hit);
+
+  // ---------------------------------------------------------------- what is done with it
+  arriving_t arriving;
+  action_t   action;
+  ports_t    mask, lead_port;
+  logic      action_valid;
+  // Only results of folds say in their tag that they go down; the CCM is told so of all that comes from above.
+  logic from_above, folds, wrong_way;
+  assign from_above = (lead_port & up_port) != '0;
+  assign folds = lead_head_q.tag.opcode inside {5'(CollectiveBarrier), 5'(CollectiveReduce), 5'(CollectiveAllreduce),
+                                                5'(CollectiveReduceScatter)};
+  assign wrong_way = lead_head_q.tag.down != (folds && from_above);
+  always_comb begin
+    arriving          = '{tag: lead_head_q.tag, port: lead_q, member: '0};
+    arriving.tag.down = from_above;
+  end
+
+  unisono_switch_ccm #(
+    .Ports(Ports)
+  ) u_ccm (
+    .clk_i,
+    .rst_ni,
+    .valid_i   (state_q == StAction1),
+    .head_i,
+    .ports_i,
+    .arriving_i(arriving),
+    .valid_o   (action_valid),
+    .action_o  (action),
+    .mask_o    (mask),
+    .down_o    (down_ports)
+  );
+
+  ports_t    in, all_there, differs;
+  transfer_t fresh;              // the transfer that this head begins
+  ports_t    no_credit, asked;
+  logic      is_short, known_func;
+
+  for (genvar p = 0; p < int'(Ports); p++) begin : gen_head
+    waiting_t h;
+    assign h = look_q[p].head;
+    assign lead_port[p] = lead_q == port_t'(p);
+    assign all_there[p] = there[p] && h.sequence_ == lead_head_q.sequence_;
+    assign differs[p]   = h.signature != lead_head_q.signature || h.dtype != lead_head_q.dtype ||
+                          h.bytes != lead_head_q.bytes || h.tag != lead_head_q.tag;
+    assign no_credit[p] = !look_q[p].has_credit;
+    assign asked[p]     = look_q[p].head.asked;
+  end
+  assign in = action.kind == ActionFold ? down_ports : lead_port;
+  assign is_short = lead_head_q.bytes <= switch_bytes_t'(terms.eager_limit);
+  assign known_func = action.kind != ActionFold || lead_head_q.bytes == '0 ||
+                      (lead_head_q.tag.func != 5'(FuncNone) &&
+                       is_supported(Datatypes, Funcs, '0, func_e'({3'd0, lead_head_q.tag.func}), lead_head_q.dtype));
+
+  // Whose grant says that it calls something else.
+  ports_t grant_differs;
+  for (genvar p = 0; p < int'(Ports); p++) begin : gen_differs
+    assign grant_differs[p] = look_q[p].has_grant && look_q[p].grant.sequence_ == lead_head_q.sequence_ &&
+                              look_q[p].grant.signature != lead_head_q.signature;
+  end
+
+  ports_t switches;
+  for (genvar p = 0; p < int'(Ports); p++) begin : gen_switch
+    assign switches[p] = look_q[p].neighbour.is_switch;
+  end
+
+  always_comb begin
+    fresh = '0;
+    fresh.in        = in;
+    fresh.in_place  = in & ~asked;
+    fresh.out       = mask;
+    fresh.out_eager = is_short ? mask & ~no_credit : '0;
+    fresh.fold      = action.kind == ActionFold;
+    fresh.several   = several_q;
+    fresh.next      = place_after;
+    fresh.tag_in    = lead_head_q.tag;
+    fresh.tag       = lead_head_q.tag;
+    if (fresh.fold && !action.up) fresh.tag.down = 1'b1;
+    fresh.func      = fresh.fold ? func_e'({3'd0, lead_head_q.tag.func}) : FuncNone;
+    fresh.dtype     = lead_head_q.dtype;
+    fresh.sequence_ = lead_head_q.sequence_;
+    fresh.signature = lead_head_q.signature;
+    fresh.bytes     = lead_head_q.bytes;
+  end
+
+  // ---------------------------------------------------------------- a transfer
+  logic [15:0]   length;
+  switch_bytes_t left, segment_end, kept_end, window_most, window_end, segment;
+  ports_t        out_granted, out_wrong, out_within, in_here, by_grant, by_write;
+  logic          last_segment, here, room, raises;
+  logic          free_ways;
+  logic [TagBits:0] outstanding;
+
+  assign segment      = switch_bytes_t'(terms.segment_bytes);
+  assign left         = t_q.bytes - t_q.done;
+  assign last_segment = left <= segment;
+  assign length       = last_segment ? left[15:0] : terms.segment_bytes;
+  assign segment_end  = t_q.done + switch_bytes_t'(length);
+  assign by_grant     = t_q.out & ~t_q.out_eager;
+  assign by_write     = t_q.in & ~t_q.in_place;
+  assign outstanding  = outstanding_q[way];
+
+  for (genvar p = 0; p < int'(Ports); p++) begin : gen_transfer
+    assign out_granted[p] = look_q[p].has_grant && look_q[p].grant.sequence_ == t_q.sequence_;
+    assign out_wrong[p]   = by_grant[p] && out_granted[p] && look_q[p].grant.signature != t_q.signature;
+    assign out_within[p]  = out_granted[p] && look_q[p].grant.limit >= segment_end;
+    assign in_here[p]     = look_q[p].arrived >= segment_end && (length != '0 || look_q[p].whole);
+  end
+  always_comb begin
+    last_in   = '0;
+    free_ways = 1'b1;
+    for (int p = 0; p < int'(Ports); p++) if (t_q.in[p]) last_in = port_t'(p);
+    for (int p = 0; p < int'(Ports); p++) begin
+      if (t_q.out[p] && sources_q[p] != '0 && source_q[p] != last_in) free_ways = 1'b0;
+    end
+  end
+  // The next segment is here, and all receivers take it; and there is room for it inside.
+  assign here = (by_write & ~in_here) == '0 && (by_grant & ~out_within) == '0;
+  assign room = (t_q.out & ~out_ready_i) == '0 && (t_q.in & ~read_ready_i) == '0 && tag_there && free_ways;
+
+  // The window: from what has not gone on; raised when half of it or the message's end is gained.
+  assign kept_end    = t_q.done - segment * switch_bytes_t'(outstanding);
+  assign window_most = (t_q.granted ? kept_end : '0) + segment * switch_bytes_t'(WindowSegments);
+  assign window_end  = window_most < t_q.bytes ? window_most : t_q.bytes;
+  assign raises = t_q.granted && t_q.limit != t_q.bytes && t_q.done >= segment * switch_bytes_t'(outstanding) &&
+                  window_end > t_q.limit &&
+                  (window_end == t_q.bytes || window_end - t_q.limit >= segment * (switch_bytes_t'(WindowSegments) >> 1));
+
+  // ---------------------------------------------------------------- failed runs
+  ports_t      thrown, thrown_grants, latest_differs;
+  logic [31:0] latest_sequence, latest_signature;
+  assign {latest_sequence, latest_signature} = latest_q[run_q];
+  logic        failed;
+  logic [31:0] failed_sequence, fail_sequence_q, fail_signature_q;
+  assign failed          = failed_q[run_q];
+  assign failed_sequence = failed_sequence_q[run_q];
+  for (genvar p = 0; p < int'(Ports); p++) begin : gen_thrown
+    assign thrown[p]        = failed && look_q[p].there && look_q[p].head.sequence_ == failed_sequence;
+    // Of a call of which nothing is here any more, a neighbour may still say that it was another one.
+    assign latest_differs[p] = has_latest_q[run_q] && look_q[p].has_grant &&
+                               look_q[p].grant.sequence_ == latest_sequence &&
+                               look_q[p].grant.signature != latest_signature;
+    assign thrown_grants[p] = failed && look_q[p].has_grant && look_q[p].grant.sequence_ == failed_sequence;
+  end
+
+  // ---------------------------------------------------------------- the states
+  logic immediate_q, immediate;  // nobody is asked or granted
+  assign immediate = is_short && (in & asked) == '0 && (mask & no_credit) == '0;
+
+  ports_t neighbours, asks;
+  assign neighbours = used | up_port;
+  assign asks       = t_q.out & (t_q.bytes <= switch_bytes_t'(terms.eager_limit) ? ~t_q.out_eager : switches);
+
+  state_e state_d;
+  logic   turn, keep, over, fails, asks_now, windows, segments, starts;
+
+  always_comb begin
+    state_d = state_q;
+    turn    = 1'b0;
+    again   = 1'b0;
+    keep    = 1'b0;     // t_q is kept
+    over    = 1'b0;
+    fails   = 1'b0;
+    asks_now = 1'b0;
+    windows = 1'b0;
+    segments = 1'b0;
+    starts  = 1'b0;
+    unique case (state_q)
+      StIdle:  if (pending_q != '0) state_d = StLook1;
+      StLook1: state_d = StLook2;
+      StLook2: state_d = StLook3;
+      StLook3: state_d = StBegin;
+      StBegin: begin
+        if ((thrown | thrown_grants) != '0) begin
+          again   = 1'b1;
+          state_d = StIdle;
+        end else if (latest_differs != '0) begin
+          state_d = StFail;
+        end else begin
+          state_d = known_active_q ? StTransfer : StLead;
+        end
+      end
+      StLead: begin
+        if (is_several ? any_from == '0 : lead_from == '0) turn = 1'b1;
+        else state_d = is_several ? StRoot : StAction1;
+      end
+      StRoot: state_d = StPlace;
+      StPlace: begin
+        if (place_q == head_i.members) state_d = StFail;
+        else if (!skips) begin
+          if ((place_port & there & (down_q ? up_port : used)) != '0) state_d = StAction1;
+          else turn = 1'b1;
+        end
+      end
+      StAction1: state_d = StAction2;
+      StAction2: state_d = StAction3;
+      StAction3: state_d = StEval;
+      StEval: begin
+        if (action.kind == ActionNothing || wrong_way || !known_func || (in & all_there & differs) != '0 || grant_differs != '0) state_d = StFail;
+        else if ((in & ~all_there) != '0) turn = 1'b1;
+        else state_d = immediate ? StTransfer : StAsk;
+      end
+      StAsk: begin
+        if ((asks & ~out_ready_i) == '0) begin
+          asks_now = 1'b1;
+          keep     = 1'b1;
+          state_d  = StIdle;
+        end else begin
+          state_d  = StIdle;
+        end
+        again = 1'b1;
+      end
+      StTransfer: begin
+        if (out_wrong != '0) begin
+          state_d = StFail;
+        end else if (!t_q.granted && by_write != '0) begin
+          if ((by_grant & ~out_granted) == '0) state_d = StWindow;
+          else turn = 1'b1;
+        end else if (!t_q.gone && here) begin
+          if (room) begin
+            state_d = StSegment;
+          end else begin
+            again = 1'b1;
+            turn  = 1'b1;
+          end
+        end else if (t_q.gone && outstanding == '0) begin
+          state_d = StOver;
+        end else if (raises) begin
+          state_d = StWindow;
+        end else begin
+          turn = 1'b1;
+        end
+      end
+      StWindow: begin
+        if ((by_write & ~out_ready_i) == '0) begin
+          windows = 1'b1;
+          keep    = 1'b1;
+        end
+        again   = 1'b1;
+        state_d = StIdle;
+      end
+      StSegment: begin
+        segments = 1'b1;
+        state_d  = StFetch1;
+      end
+      StFetch1: state_d = StFetch2;
+      StFetch2: state_d = StStart;
+      StStart: begin
+        starts = length != '0;
+        if (length == '0 || start_ready_i) begin
+          keep = !immediate_q;
+          if (immediate_q) begin
+            state_d = StOver;
+          end else begin
+            again   = 1'b1;
+            state_d = StIdle;
+          end
+        end
+      end
+      StOver: begin
+        over    = 1'b1;
+        again   = 1'b1;
+        state_d = StIdle;
+      end
+      StFail: begin
+        if ((neighbours & ~out_ready_i) == '0) fails = 1'b1;
+        again   = 1'b1;
+        state_d = StIdle;
+      end
+      default: state_d = StIdle;
+    endcase
+    if (turn) state_d = turned_q ? StIdle : StTurn;
+    if (state_q == StTurn) state_d = StLook3;
+  end
+
+  transfer_t kept;
+  always_comb begin
+    kept = t_q;
+    if (windows) begin
+      kept.granted = 1'b1;
+      kept.limit   = window_end;
+    end
+    if (state_q == StStart) begin
+      kept.done = segment_end;
+      kept.gone = last_segment;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q     <= StIdle;
+      first_way_q <= 1'b0;
+    end else begin
+      state_q <= state_d;
+    end
+    if (pick) begin
+      run_q       <= grant_index;
+      down_q      <= first_way_q;
+      turned_q    <= 1'b0;
+      first_way_q <= !first_way_q;
+    end
+    if (state_q == StTurn) begin
+      down_q   <= !down_q;
+      turned_q <= 1'b1;
+    end
+    terms <= terms_q[entry_of(run_q)];
+    if (state_q == StLook3) begin
+      look_q         <= look_i;
+      generations_q  <= generation_i;
+      t_q            <= transfers_q[way];
+      known_active_q <= active_q[way];
+      immediate_q    <= 1'b0;
+    end
+    if (state_q == StLead) begin
+      several_q   <= is_several;
+      lead_q      <= is_several ? any_lead : lead;
+      lead_head_q <= is_several ? look_q[any_lead].head : look_q[lead].head;
+      place_q     <= next_q[run_q];
+    end
+    if (state_q == StRoot) root_hit_q <= behind(head_i, ports_i, count_t'(lead_head_q.tag.place));
+    if (state_q == StPlace) begin
+      if (skips) begin
+        place_q <= place;
+      end else begin
+        for (int p = 0; p < int'(Ports); p++) begin
+          if (place_port[p]) begin
+            lead_q      <= port_t'(p);
+            lead_head_q <= look_q[p].head;
+          end
+        end
+      end
+    end
+    if (state_q == StBegin) begin
+      fail_sequence_q  <= latest_sequence;
+      fail_signature_q <= latest_signature;
+    end else if (state_q == StEval) begin
+      t_q         <= fresh;
+      immediate_q <= immediate;
+      fail_sequence_q  <= lead_head_q.sequence_;
+      fail_signature_q <= lead_head_q.signature;
+    end else if (state_q == StPlace) begin
+      fail_sequence_q  <= lead_head_q.sequence_;
+      fail_signature_q <= lead_head_q.signature;
+    end else if (state_q == StTransfer) begin
+      fail_sequence_q  <= t_q.sequence_;
+      fail_signature_q <= t_q.signature;
+    end
+    if (keep) transfers_q[way] <= kept;
+    if (over) latest_q[run_q] <= {t_q.sequence_, t_q.signature};
+    if (fails) failed_sequence_q[run_q] <= fail_sequence_q;
+    if (open_valid_i) terms_q[entry_of(open_run_i)] <= open_terms_i;
+  end
+
+  // Positions of runs.
+  logic several_over;
+  assign several_over = over && t_q.several;
+  always_ff @(posedge clk_i) begin
+    if (open_valid_i || fails || several_over) next_q[open_valid_i ? open_run_i : run_q] <= several_over ? t_q.next : '0;
+    if (several_over) sequence_q[run_q] <= t_q.sequence_;
+  end
+
+  for (genvar r = 0; r < int'(AllRuns); r++) begin : gen_run
+    logic opens, mine;
+    assign opens = open_valid_i && open_run_i == run_t'(r);
+    assign mine  = run_q == run_t'(r);
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni || opens) begin
+        failed_q[r] <= 1'b0;
+        active_q[2*r+:2] <= '0;
+        has_latest_q[r] <= 1'b0;
+      end else begin
+        if (over && mine) has_latest_q[r] <= 1'b1;
+        if (fails && mine) begin
+          failed_q[r] <= 1'b1;
+          active_q[2*r+:2] <= '0;
+        end else if (mine && (asks_now || over)) begin
+          active_q[2*r+32'(down_q)] <= asks_now;
+        end
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------- commands
+  always_comb begin
+    discard_o      = state_q == StBegin;
+    pop_o          = state_q == StBegin ? thrown : (over ? t_q.in : '0);
+    pop_grant_o    = state_q == StBegin ? thrown_grants : (over ? by_grant : '0);
+    take_credit_o  = asks_now ? t_q.out_eager : (segments && immediate_q ? t_q.out : '0);
+    window_open_o  = windows && !t_q.granted ? by_write : '0;
+    window_raise_o = windows && t_q.granted ? by_write : '0;
+    window_close_o = fails ? neighbours : '0;
+    window_limit_o = window_end;
+    read_o         = segments && length != '0 ? t_q.in : '0;
+    read_place_o   = t_q.in_place;
+    read_bytes_o   = length;
+    begin_tag      = segments && length != '0;
+
+    send_o          = '0;
+    send_by_grant_o = by_grant;
+    send_message_o  = '0;
+    send_message_o.entry         = entry_of(run_q);
+    send_message_o.dtype         = t_q.dtype;
+    send_message_o.tag           = t_q.tag;
+    send_message_o.sequence_     = t_q.sequence_;
+    send_message_o.signature     = t_q.signature;
+    send_message_o.message_bytes = t_q.bytes;
+    send_message_o.first         = 1'b1;
+    send_message_o.last          = 1'b1;
+    if (asks_now) begin
+      send_o = asks;
+      send_message_o.kind = MessageTypeRequest;
+    end else if (windows) begin
+      send_o = by_write;
+      send_message_o.kind          = MessageTypeGrant;
+      send_message_o.tag           = t_q.tag_in;
+      send_message_o.message_bytes = window_end;
+      send_message_o.token_slot    = 16'(run_q);
+    end else if (segments) begin
+      send_o = t_q.out;
+      send_message_o.kind          = MessageTypeEager;
+      send_message_o.first         = t_q.done == '0;
+      send_message_o.last          = last_segment;
+      send_message_o.offset        = t_q.done;
+      send_message_o.segment_bytes = length;
+    end else if (fails) begin
+      send_o = neighbours;
+      send_message_o.kind          = MessageTypeGrant;
+      send_message_o.dtype         = DatatypeNone;
+      send_message_o.tag           = '0;
+      send_message_o.sequence_     = fail_sequence_q;
+      send_message_o.signature     = ~fail_signature_q;
+      send_message_o.message_bytes = '0;
+    end
+  end
+  // The opening of a window makes its generation.
+  for (genvar p = 0; p < int'(Ports); p++) begin : gen_generation
+    assign send_generation_o[p] = windows ? generations_q[p] + 16'(!t_q.granted) : '0;
+  end
+
+  assign start_valid_o = starts;
+  assign start_ports_o = t_q.in;
+  assign start_func_o  = t_q.func;
+  assign start_dtype_o = t_q.dtype;
+  assign start_words_o = CountBits'((17'(length) + 17'(SwitchBytes - 1)) >> $clog2(SwitchBytes));
+  assign start_tag_o   = tag_q;
+  always_ff @(posedge clk_i) begin
+    if (begin_tag) tag_q <= free_tag;
+    if (!rst_ni) begin
+      counter_messages_o   <= '0;
+      counter_mismatches_o <= '0;
+    end else begin
+      counter_messages_o   <= counter_messages_o + 32'(over);
+      counter_mismatches_o <= counter_mismatches_o + 32'(fails);
+    end
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (state_q != StEval || action_valid) else $error("%m: the CCM has not answered");
+      assert (!(state_q == StEval && (in & mask) != '0 && action.kind == ActionPass))
+        else $error("%m: a message goes back to where it came from");
+      for (int p = 0; p < int'(Ports); p++) begin
+        assert (sources_q[p] <= (TagBits + 1)'(Tags)) else $error("%m: more results have gone than were begun");
+      end
+    end
+  end
+`endif
+
+endmodule

@@ -1,0 +1,574 @@
+// What comes in at a port of a switch's unit: checks who sent it, keeps it until its turn, and gives it to the fold.
+//
+// A short message, and a request for a long one, joins the queue of its run (calls of a communicator, by their
+// sequence). Data of a short message stand in one of EagerBuffers buffers of the communicator; credit says that one is
+// free. Data of a message that was granted come as writes, in order, and stand in the run's window of WindowSegments segments;
+// the limit says that there is room. Grants of the neighbour are kept, two of a run: it may grant the next message
+// before it has the first.
+//
+// The control looks at one run at a time (look_run_i, look_o 3 cycles later) and changes what it looks at. A read is of
+// the segment that is next in the run's window, or of the buffer of the queue's head.
+//
+// What nobody sends who keeps to the protocol is dropped and counted: of an unknown communicator, from or to another
+// rank, an eager message without a buffer, a write without a grant or beyond it.
+//
+// Latency: 12 cycles from a frame's header to the queue, or 2 after its last word, whichever is later. Throughput: one
+// word per cycle; a message takes 7 cycles at least.
+// Restrictions: look_run_i does not change in the cycle of a command to it. A read has room in the queue of reads
+// (read_ready_o). A member keeps the rule of runs in unisono_switch_pkg.
+
+// Records carry more than one block looks at, and not every output of a part is needed here.
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off PINCONNECTEMPTY
+
+module unisono_switch_ingress
+  import unisono_spec_pkg::*;
+  import unisono_cclo_pkg::*;
+  import unisono_plugin_pkg::*;
+  import unisono_switch_pkg::*;
+#(
+  parameter int unsigned BufferBytes = 4096,  // of a segment, at most; a power of two, at most MaxSegment
+  parameter int unsigned WindowSegments      = 4,     // segments of a run; a power of two, at least 2
+  parameter int unsigned Depth       = 64,    // messages of a run that wait; a power of two
+  localparam int unsigned DataBits = SwitchBytes * 8,
+  localparam int unsigned BufferWords = BufferBytes / SwitchBytes,
+  localparam int unsigned WordsWidth = $clog2(BufferWords + 1)
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+
+  input  logic                    in_valid_i,
+  output logic                    in_ready_o,
+  input  logic [DataBits-1:0]     in_data_i,
+  input  logic [SwitchBytes-1:0]  in_keep_i,
+  input  logic                    in_last_i,
+
+  // The communicator table.
+  output logic                    find_valid_o,
+  input  logic                    find_ready_i,
+  output logic [31:0]             find_number_o,
+  output logic [15:0]             find_epoch_o,
+  input  logic                    found_valid_i,
+  input  logic                    found_i,
+  input  unit_entry_t             found_entry_i,
+
+  // What was agreed; who is behind this port. While an entry is opened nothing of it is under way.
+  input  logic                    open_valid_i,
+  input  run_t                    open_run_i,     // one after the other, all runs of an entry
+  input  terms_t                  open_terms_i,
+  input  neighbour_t              open_neighbour_i,
+
+  // The control.
+  input  run_t                    look_run_i,
+  output look_t                   look_o,
+  output logic                    read_ready_o,
+  input  logic                    pop_i,          // the head is over
+  input  logic                    discard_i,      // with pop: its data are not read
+  input  logic                    pop_grant_i,    // the neighbour's oldest grant is over
+  input  logic                    take_credit_i,
+  input  logic                    window_open_i,  // the head is granted, up to `limit`
+  input  logic                    window_raise_i, // further
+  input  logic                    window_close_i,
+  input  switch_bytes_t          window_limit_i,
+  output logic [15:0]             window_generation_o,  // of the window of the run looked at
+  input  logic                    read_i,
+  input  logic                    read_place_i,   // the head's buffer; else the window's next segment
+  input  logic [15:0]             read_bytes_i,   // not 0
+
+  output logic                    event_valid_o,  // something of this run has changed
+  output run_t                    event_run_o,
+  output logic                    freed_valid_o,  // a buffer of the neighbour's is free again
+  output unit_entry_t             freed_entry_o,
+
+  // To the fold.
+  output logic                    own_valid_o,
+  input  logic                    own_ready_i,
+  output logic [DataBits-1:0]     own_data_o,
+  output logic [SwitchBytes-1:0]  own_keep_o,
+
+  output logic [31:0]             counter_messages_o,
+  output logic [31:0]             counter_faults_o,
+  output logic [31:0]             counter_bad_frames_o
+);
+
+  if (2 ** $clog2(BufferBytes) != BufferBytes || BufferBytes > MaxSegment || BufferBytes < SwitchBytes) begin : gen_bad_bytes
+    $error("unisono_switch_ingress: BufferBytes must be a power of two, %0d to %0d", SwitchBytes, MaxSegment);
+  end
+  if (WindowSegments < 2 || 2 ** $clog2(WindowSegments) != WindowSegments || 2 ** $clog2(Depth) != Depth) begin : gen_bad_window
+    $error("unisono_switch_ingress: WindowSegments and Depth must be powers of two, WindowSegments at least 2");
+  end
+
+  localparam int unsigned AllRuns = UnitEntries * UnitRuns;
+  localparam int unsigned EagerPlaces = UnitEntries * EagerBuffers;
+  localparam int unsigned WindowPlaces = AllRuns * WindowSegments;
+  localparam int unsigned Words = (EagerPlaces + WindowPlaces) * BufferWords;
+  localparam int unsigned AddressBits = $clog2(Words);
+  localparam int unsigned DepthBits = $clog2(Depth);
+  localparam int unsigned PlaceBits = $clog2(WindowSegments);
+  localparam int unsigned WordBits = $clog2(BufferWords);
+  localparam int unsigned ByteBits = $clog2(SwitchBytes);
+
+  typedef logic [AddressBits-1:0] address_t;
+  typedef logic [PlaceBits-1:0] window_place_t;
+  typedef logic [DepthBits:0] pointer_t;
+  typedef logic [WordsWidth-1:0] words_t;
+
+  // A grant without its limit.
+  typedef struct packed {
+    logic [31:0] sequence_;
+    logic [31:0] signature;
+    logic [15:0] slot;
+    logic [15:0] generation;
+  } granted_token_t;
+
+  function automatic address_t eager_address(unit_entry_t entry, buffer_index_t index);
+    return address_t'({entry, index}) << WordBits;
+  endfunction
+  function automatic address_t window_address(run_t run, window_place_t place);
+    return address_t'(EagerPlaces * BufferWords) + (address_t'({run, place}) << WordBits);
+  endfunction
+
+  // ---------------------------------------------------------------- parser
+  logic                   meta_valid, meta_ready;
+  switch_meta_t           meta;
+  logic                   payload_valid, payload_ready, payload_last, payload_bad;
+  logic [DataBits-1:0]    payload_data;
+  logic [9:1][31:0]       parser_faults;
+
+  unisono_switch_parser u_parser (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i,
+    .in_ready_o,
+    .in_data_i,
+    .in_keep_i,
+    .in_last_i,
+    .meta_valid_o       (meta_valid),
+    .meta_ready_i       (meta_ready),
+    .meta_o             (meta),
+    .payload_valid_o    (payload_valid),
+    .payload_ready_i    (payload_ready),
+    .payload_data_o     (payload_data),
+    .payload_keep_o     (),
+    .payload_last_o     (payload_last),
+    .payload_bad_o      (payload_bad),
+    .counter_aggregate_o(),
+    .counter_pass_o     (),
+    .counter_fault_o    (parser_faults)
+  );
+  always_comb begin
+    counter_bad_frames_o = '0;
+    for (int f = 1; f <= 9; f++) counter_bad_frames_o += parser_faults[f];
+  end
+
+  // ---------------------------------------------------------------- what is known of entries and runs
+  // Each memory has one writer: the control, for the run it looks at, or the arrivals, for theirs; and who opens an
+  // entry, while nothing of it is under way.
+  (* ram_style = "distributed" *) terms_t         terms_q       [UnitEntries];
+  (* ram_style = "distributed" *) neighbour_t     neighbour_q   [UnitEntries];
+  (* ram_style = "distributed" *) pointer_t       head_q        [AllRuns];   // control
+  (* ram_style = "distributed" *) logic [15:0]    generation_q  [AllRuns];   // control
+  (* ram_style = "distributed" *) switch_bytes_t limit_q       [AllRuns];   // control
+  (* ram_style = "distributed" *) window_place_t  read_place_q  [AllRuns];   // control
+  (* ram_style = "distributed" *) pointer_t       tail_q        [AllRuns];   // arrivals
+  (* ram_style = "distributed" *) switch_bytes_t arrived_q     [AllRuns];   // arrivals
+  (* ram_style = "distributed" *) window_place_t  write_place_q [AllRuns];   // arrivals
+  (* ram_style = "distributed" *) granted_token_t token_q       [2*AllRuns]; // arrivals
+  (* ram_style = "distributed" *) switch_bytes_t grant_limit_q [2*AllRuns]; // arrivals
+  (* ram_style = "block" *)       waiting_t       queue_q       [AllRuns*Depth];
+
+  logic [AllRuns-1:0] open_q;               // the run's window is open
+  logic [AllRuns-1:0] fresh_q;              // and nothing has come to it
+  logic [AllRuns-1:0] whole_q;              // all has come to it
+  logic [AllRuns-1:0][1:0] grants_q;        // how many there are
+  logic [AllRuns-1:0] oldest_grant_q;       // the place of the first
+  logic [UnitEntries-1:0][EagerBuffers-1:0] free_q;
+  logic [UnitEntries-1:0][16:0] credit_q;
+
+  run_t run_q;                              // of the arrival
+  logic push, new_grant, raise, raise_place, store_segment, judge, accept;
+  granted_token_t token_in;
+
+  always_ff @(posedge clk_i) begin
+    if (open_valid_i) begin
+      terms_q[entry_of(open_run_i)]     <= open_terms_i;
+      neighbour_q[entry_of(open_run_i)] <= open_neighbour_i;
+    end
+  end
+
+  // ---------------------------------------------------------------- arrivals
+  typedef enum logic [2:0] {
+    StIdle,
+    StFind,
+    StRead,     // what is known of the entry
+    StJudge,
+    StStore,    // payload to its place
+    StDrop,
+    StEnd       // the message is there
+  } state_e;
+
+  state_e     state_q;
+  header_t    header;
+  terms_t     my_terms_q;
+  neighbour_t from_q;
+  logic       found_q;
+  address_t   write_address_q;
+  logic       bad_q, eager_q, write_q;
+  buffer_index_t place_q;
+
+  assign header        = meta.header;
+  assign find_valid_o  = state_q == StIdle && meta_valid;
+  assign find_number_o = header.communicator;
+  assign find_epoch_o  = header.epoch;
+  assign meta_ready    = judge;
+
+  // A free buffer.
+  logic [EagerBuffers-1:0] my_free;
+  buffer_index_t           free_index;
+  assign my_free = free_q[entry_of(run_q)];
+  always_comb begin
+    free_index = '0;
+    for (int b = int'(EagerBuffers) - 1; b >= 0; b--) if (my_free[b]) free_index = buffer_index_t'(b);
+  end
+
+  // What the memories say of the run, registered.
+  pointer_t         my_head_q, my_tail_q;
+  logic [15:0]      my_generation_q;
+  switch_bytes_t   my_limit_q, my_arrived_q;
+  window_place_t    my_place_q;
+  granted_token_t [1:0] my_tokens_q;
+  always_ff @(posedge clk_i) begin
+    my_head_q       <= head_q[run_q];
+    my_tail_q       <= tail_q[run_q];
+    my_generation_q <= generation_q[run_q];
+    my_limit_q      <= limit_q[run_q];
+    my_arrived_q    <= fresh_q[run_q] ? '0 : arrived_q[run_q];
+    my_place_q      <= fresh_q[run_q] ? '0 : write_place_q[run_q];
+    for (int g = 0; g < 2; g++) my_tokens_q[g] <= token_q[{run_q, 1'(g)}];
+  end
+
+  logic sound, has_payload, room, writable, is_eager, is_request, is_write, is_grant;
+  switch_bytes_t end_of_segment;
+  assign has_payload    = header.segment_bytes != '0 || header.trailer;
+  assign end_of_segment = header.offset + switch_bytes_t'(header.segment_bytes);
+  assign is_eager       = header.type_ == MessageTypeEager;
+  assign is_request     = header.type_ == MessageTypeRequest;
+  assign is_write       = header.type_ == MessageTypeWrite;
+  assign is_grant       = header.type_ == MessageTypeGrant;
+  assign sound = found_q && header.source == 32'(from_q.rank) && header.destination == 32'(my_terms_q.rank) &&
+                 !header.point_to_point && !header.stream && !header.trailer &&
+                 header.tag[31:SwitchTagWidth] == '0 && header.segment_bytes <= 32'(my_terms_q.segment_bytes);
+  assign room = my_tail_q - my_head_q != pointer_t'(Depth);
+  // A segment is whole but for the last one.
+  assign writable = open_q[run_q] && (fresh_q[run_q] || !whole_q[run_q]) && header.token_slot == 16'(run_q) &&
+                    header.token_generation == my_generation_q && header.offset == my_arrived_q &&
+                    end_of_segment <= my_limit_q &&
+                    (header.last || header.segment_bytes == 32'(my_terms_q.segment_bytes));
+
+  // Grants: one that is known is raised, another one is new.
+  logic [1:0] known;
+  logic oldest;
+  assign oldest = oldest_grant_q[run_q];
+  for (genvar g = 0; g < 2; g++) begin : gen_known
+    assign known[g] = my_tokens_q[g].slot == header.token_slot && my_tokens_q[g].generation == header.token_generation &&
+                      my_tokens_q[g].sequence_ == header.sequence_ &&
+                      (grants_q[run_q] == 2'd2 || (grants_q[run_q] == 2'd1 && oldest == 1'(g)));
+  end
+
+  always_comb begin
+    accept = sound;
+    if (is_eager) begin
+      accept = sound && header.first && header.last && header.segment_bytes <= 32'(my_terms_q.eager_limit) && room &&
+               (!has_payload || my_free != '0);
+    end else if (is_request) begin
+      accept = sound && !has_payload && room;
+    end else if (is_write) begin
+      accept = sound && writable;
+    end else if (is_grant) begin
+      accept = sound && !has_payload && (known != '0 || grants_q[run_q] != 2'd2);
+    end else begin
+      accept = sound && !has_payload;
+    end
+  end
+
+  assign judge = state_q == StJudge;
+  assign push  = state_q == StEnd && !bad_q && !write_q;
+  assign store_segment = state_q == StEnd && !bad_q && write_q;
+  assign raise       = judge && accept && is_grant && known != '0;
+  assign raise_place = known[1];
+  assign new_grant   = judge && accept && is_grant && known == '0;
+  assign token_in = '{
+    sequence_: header.sequence_,
+    signature: header.signature,
+    slot: header.token_slot,
+    generation: header.token_generation
+  };
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= StIdle;
+    end else begin
+      unique case (state_q)
+        StIdle: if (meta_valid && find_ready_i) state_q <= StFind;
+        StFind: if (found_valid_i) state_q <= StRead;
+        StRead: state_q <= StJudge;
+        StJudge: begin
+          if (!accept) state_q <= has_payload ? StDrop : StIdle;
+          else if (has_payload) state_q <= StStore;
+          else if (is_eager || is_request || is_write) state_q <= StEnd;
+          else state_q <= StIdle;
+        end
+        StStore: if (payload_valid && payload_last) state_q <= StEnd;
+        StDrop:  if (payload_valid && payload_last) state_q <= StIdle;
+        default: state_q <= StIdle;
+      endcase
+    end
+    if (state_q == StFind && found_valid_i) begin
+      found_q <= found_i;
+      run_q   <= {found_entry_i, header.sequence_[$clog2(UnitRuns)-1:0]};
+    end
+    my_terms_q <= terms_q[entry_of(run_q)];
+    from_q     <= neighbour_q[entry_of(run_q)];
+    if (judge) begin
+      eager_q <= is_eager && has_payload;
+      write_q <= is_write;
+      place_q <= free_index;
+      write_address_q <= is_write ? window_address(run_q, my_place_q)
+                                  : eager_address(entry_of(run_q), free_index);
+      bad_q   <= 1'b0;
+    end else if (state_q == StStore && payload_valid) begin
+      write_address_q <= write_address_q + 1'b1;
+      if (payload_last) bad_q <= payload_bad;
+    end
+  end
+  assign payload_ready = state_q == StStore || state_q == StDrop;
+
+  waiting_t arrived;
+  header_t  header_q;
+  always_ff @(posedge clk_i) begin
+    if (judge) header_q <= header;
+  end
+  assign arrived = '{
+    asked: header_q.type_ == MessageTypeRequest,
+    place: place_q,
+    sequence_: header_q.sequence_,
+    signature: header_q.signature,
+    dtype: datatype_e'(header_q.dtype[5:0]),
+    tag: switch_tag_t'(header_q.tag[SwitchTagWidth-1:0]),
+    bytes: header_q.message_bytes
+  };
+  // Arrivals' memories. A message is in its queue once its tail is written.
+  always_ff @(posedge clk_i) begin
+    if (push) queue_q[{run_q, my_tail_q[DepthBits-1:0]}] <= arrived;
+    if (open_valid_i || push) tail_q[open_valid_i ? open_run_i : run_q] <= open_valid_i ? '0 : my_tail_q + 1'b1;
+    if (store_segment) begin
+      arrived_q[run_q]     <= my_arrived_q + switch_bytes_t'(header_q.segment_bytes);
+      write_place_q[run_q] <= my_place_q + 1'b1;
+    end
+    if (new_grant) token_q[{run_q, oldest ^ grants_q[run_q][0]}] <= token_in;
+    if (new_grant || raise) begin
+      grant_limit_q[{run_q, raise ? raise_place : oldest ^ grants_q[run_q][0]}] <= header.message_bytes;
+    end
+  end
+
+  // ---------------------------------------------------------------- the fold's words
+  typedef struct packed {
+    logic        eager;
+    unit_entry_t entry;
+    buffer_index_t place;
+    address_t    address;
+    words_t      words;
+    logic [ByteBits-1:0] tail;    // bytes of the last word; 0: it is full
+  } read_t;
+
+  read_t read_in, fetch, give;
+  logic  fetch_valid, fetch_last, give_valid, give_last, read_room;
+  logic  fetching;
+  words_t fetched_q, given_q;
+  logic  own_valid;
+  waiting_t look_head_q;
+
+  assign read_in = '{
+    eager: read_place_i,
+    entry: entry_of(look_run_i),
+    place: look_head_q.place,
+    address: read_place_i ? eager_address(entry_of(look_run_i), look_head_q.place)
+                          : window_address(look_run_i, read_place_q[look_run_i]),
+    words: words_t'((17'(read_bytes_i) + 17'(SwitchBytes - 1)) >> ByteBits),
+    tail: read_bytes_i[ByteBits-1:0]
+  };
+
+  // What is fetched from the memory, and what is given to the fold: the same reads, one after the other.
+  logic give_ready, give_room;
+  unisono_fifo #(
+    .Width($bits(read_t)),
+    .Depth(16)
+  ) u_fetches (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i (read_i),
+    .in_ready_o (read_room),
+    .in_data_i  (read_in),
+    .out_valid_o(fetch_valid),
+    .out_ready_i(fetching && fetch_last),
+    .out_data_o (fetch),
+    .count_o    ()
+  );
+  logic [4:0] give_count;
+  unisono_fifo #(
+    .Width($bits(read_t)),
+    .Depth(16)
+  ) u_gives (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i (read_i),
+    .in_ready_o (give_room),
+    .in_data_i  (read_in),
+    .out_valid_o(give_valid),
+    .out_ready_i(give_ready),
+    .out_data_o (give),
+    .count_o    (give_count)
+  );
+  assign read_ready_o = give_count < 5'd12;
+  assign fetch_last   = fetched_q == fetch.words - words_t'(1);
+  assign give_last    = given_q == give.words - words_t'(1);
+  assign give_ready   = own_valid && own_ready_i && give_last;
+
+  unisono_ram_reader #(
+    .Width   (DataBits),
+    .Depth   (Words),
+    .BlockRam(1'b1)
+  ) u_memory (
+    .clk_i,
+    .rst_ni,
+    .wr_en_i    (state_q == StStore && payload_valid),
+    .wr_addr_i  (write_address_q),
+    .wr_data_i  (payload_data),
+    .avail_i    (fetch_valid),
+    .rd_addr_i  (fetch.address + address_t'(fetched_q)),
+    .fetch_o    (fetching),
+    .out_valid_o(own_valid),
+    .out_ready_i(own_ready_i),
+    .out_data_o (own_data_o)
+  );
+  assign own_valid_o = own_valid;
+  assign own_keep_o = !give_last || give.tail == '0 ? '1 : ~({SwitchBytes{1'b1}} << give.tail);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      fetched_q <= '0;
+      given_q   <= '0;
+    end else begin
+      if (fetching) fetched_q <= fetch_last ? '0 : fetched_q + words_t'(1);
+      if (own_valid && own_ready_i) given_q <= give_last ? '0 : given_q + words_t'(1);
+    end
+  end
+
+  // A buffer is free when its last word has been given; at once if it is not read, or there was none. Control never pops
+  // in two cycles that follow each other.
+  logic        free_read, free_pop, popped_q;
+  unit_entry_t popped_entry_q;
+  assign free_read = give_ready && give.eager;
+  assign free_pop  = pop_i && !look_head_q.asked && (discard_i || look_head_q.bytes == '0);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) popped_q <= 1'b0;
+    else popped_q <= free_pop || (popped_q && free_read);
+    if (free_pop) popped_entry_q <= entry_of(look_run_i);
+  end
+  assign freed_valid_o = free_read || popped_q;
+  assign freed_entry_o = free_read ? give.entry : popped_entry_q;
+
+  // ---------------------------------------------------------------- the state of entries
+  logic [UnitEntries-1:0][EagerBuffers-1:0] free_set, free_clear;
+  always_comb begin
+    free_set   = '0;
+    free_clear = '0;
+    if (free_read) free_set[give.entry][give.place] = 1'b1;
+    if (free_pop && look_head_q.bytes != '0) free_set[entry_of(look_run_i)][look_head_q.place] = 1'b1;
+    if (judge && accept && is_eager && has_payload) free_clear[entry_of(run_q)][free_index] = 1'b1;
+    if (state_q == StEnd && bad_q && eager_q) free_set[entry_of(run_q)][place_q] = 1'b1;
+  end
+  for (genvar e = 0; e < int'(UnitEntries); e++) begin : gen_entry
+    logic opens, returns, takes;
+    assign opens   = open_valid_i && entry_of(open_run_i) == unit_entry_t'(e);
+    assign returns = judge && sound && entry_of(run_q) == unit_entry_t'(e);
+    assign takes   = take_credit_i && entry_of(look_run_i) == unit_entry_t'(e);
+    always_ff @(posedge clk_i) begin
+      if (opens) begin
+        free_q[e]   <= '1;
+        credit_q[e] <= 17'(open_terms_i.credits);
+      end else begin
+        free_q[e]   <= (free_q[e] | free_set[e]) & ~free_clear[e];
+        credit_q[e] <= credit_q[e] + (returns ? 17'(header.credits) : '0) - 17'(takes);
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------- the state of runs
+  always_ff @(posedge clk_i) begin
+    if (open_valid_i || pop_i) head_q[open_valid_i ? open_run_i : look_run_i] <= open_valid_i ? '0 : head_q[look_run_i] + 1'b1;
+    if (open_valid_i || window_open_i || window_close_i) begin
+      generation_q[open_valid_i ? open_run_i : look_run_i] <= open_valid_i ? '0 : generation_q[look_run_i] + 1'b1;
+    end
+    if (window_open_i || window_raise_i) limit_q[look_run_i] <= window_limit_i;
+    if (window_open_i || (read_i && !read_place_i)) begin
+      read_place_q[look_run_i] <= window_open_i ? '0 : read_place_q[look_run_i] + 1'b1;
+    end
+  end
+  for (genvar r = 0; r < int'(AllRuns); r++) begin : gen_run
+    logic opens, mine, looked;
+    assign opens  = open_valid_i && open_run_i == run_t'(r);
+    assign mine   = run_q == run_t'(r);
+    assign looked = look_run_i == run_t'(r);
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni || opens) begin
+        open_q[r]         <= 1'b0;
+        fresh_q[r]        <= 1'b0;
+        whole_q[r]        <= 1'b0;
+        grants_q[r]       <= '0;
+        oldest_grant_q[r] <= 1'b0;
+      end else begin
+        if (looked && (window_open_i || window_close_i)) open_q[r] <= window_open_i;
+        if (looked && window_open_i) fresh_q[r] <= 1'b1;
+        else if (mine && store_segment) fresh_q[r] <= 1'b0;
+        if (mine && store_segment) whole_q[r] <= header_q.last;
+        grants_q[r] <= grants_q[r] + 2'(mine && new_grant) - 2'(looked && pop_grant_i);
+        if (looked && pop_grant_i) oldest_grant_q[r] <= !oldest_grant_q[r];
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------- what the control sees
+  always_ff @(posedge clk_i) begin
+    look_head_q <= queue_q[{look_run_i, head_q[look_run_i][DepthBits-1:0]}];
+  end
+  logic there_q;
+  always_ff @(posedge clk_i) begin
+    there_q          <= head_q[look_run_i] != tail_q[look_run_i];
+    look_o.there     <= there_q;
+    look_o.head      <= look_head_q;
+    look_o.has_grant <= grants_q[look_run_i] != '0;
+    look_o.grant     <= {token_q[{look_run_i, oldest_grant_q[look_run_i]}],
+                         grant_limit_q[{look_run_i, oldest_grant_q[look_run_i]}]};
+    look_o.has_credit <= credit_q[entry_of(look_run_i)] != '0;
+    look_o.arrived   <= fresh_q[look_run_i] ? '0 : arrived_q[look_run_i];
+    look_o.whole     <= !fresh_q[look_run_i] && whole_q[look_run_i];
+    look_o.neighbour <= neighbour_q[entry_of(look_run_i)];
+    window_generation_o <= generation_q[look_run_i];
+  end
+
+  // Everything that is taken may let something go on; credit may do so in other runs too, which the control knows.
+  always_ff @(posedge clk_i) begin
+    event_valid_o <= rst_ni && ((judge && accept && (is_grant || header.credits != '0)) ||
+                                (state_q == StEnd && !bad_q));
+    event_run_o   <= run_q;
+    if (!rst_ni) begin
+      counter_messages_o <= '0;
+      counter_faults_o   <= '0;
+    end else begin
+      counter_messages_o <= counter_messages_o + 32'(push);
+      counter_faults_o   <= counter_faults_o + 32'(judge && !accept) + 32'(state_q == StEnd && bad_q);
+    end
+  end
+
+endmodule

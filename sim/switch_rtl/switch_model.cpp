@@ -1,0 +1,166 @@
+#include "sim/switch_rtl/switch_model.hpp"
+
+#include <array>
+#include <cstring>
+#include <deque>
+
+#include "Vunisono_switch_unit.h"
+
+namespace unisono::sim {
+
+namespace {
+
+constexpr std::size_t kWord = 64;
+constexpr std::uint32_t kLanes = kWord / 4;  // 32-bit words of one
+// Between what goes in and the last that comes of it there are fewer cycles: the longest way is a fold of all ports.
+constexpr std::uint64_t kQuietCycles = 512;
+
+}  // namespace
+
+struct SwitchModel::Inside {
+  Vunisono_switch_unit top;
+  std::uint64_t cycle = 0, busy_until = 0;
+  struct Port {
+    std::deque<std::vector<std::byte>> in;
+    std::size_t at = 0;  ///< in the first of them
+    std::vector<std::byte> out;
+  };
+  std::array<Port, kPorts> ports;
+  std::deque<Frame> out;
+
+  void clock() {
+    top.clk_i = 1;
+    top.eval();
+    top.clk_i = 0;
+    top.eval();
+    ++cycle;
+  }
+
+  void write(std::uint32_t word, std::uint32_t data) {
+    top.reg_valid_i = 1;
+    top.reg_write_i = 1;
+    top.reg_word_i = static_cast<std::uint16_t>(word);
+    top.reg_data_i = data;
+    step();
+    top.reg_valid_i = 0;
+  }
+
+  void step() {
+    top.in_valid_i = top.in_last_i = 0;
+    for (std::uint32_t p = 0; p < kPorts; ++p) {
+      Port& port = ports[p];
+      if (port.in.empty()) continue;
+      const std::vector<std::byte>& frame = port.in.front();
+      const std::size_t count = std::min(kWord, frame.size() - port.at);
+      top.in_valid_i |= 1U << p;
+      std::memset(&top.in_data_i[p * kLanes], 0, kWord);
+      std::memcpy(&top.in_data_i[p * kLanes], frame.data() + port.at, count);
+      const std::uint64_t keep = count == kWord ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+      top.in_keep_i[2 * p] = static_cast<std::uint32_t>(keep);
+      top.in_keep_i[2 * p + 1] = static_cast<std::uint32_t>(keep >> 32U);
+      if (port.at + count == frame.size()) top.in_last_i |= 1U << p;
+      busy_until = cycle + kQuietCycles;
+    }
+    top.eval();
+    const std::uint32_t taken = top.in_valid_i & top.in_ready_o;
+    for (std::uint32_t p = 0; p < kPorts; ++p) {
+      Port& port = ports[p];
+      if ((top.out_valid_o >> p & 1U) != 0) {
+        const std::uint64_t keep = top.out_keep_o[2 * p] | std::uint64_t{top.out_keep_o[2 * p + 1]} << 32U;
+        const auto* bytes = reinterpret_cast<const std::byte*>(&top.out_data_o[p * kLanes]);
+        port.out.insert(port.out.end(), bytes, bytes + __builtin_popcountll(keep));
+        if ((top.out_last_o >> p & 1U) != 0) {
+          out.push_back({p, top.out_address_o[p / 2] >> 16U * (p % 2) & 0xffffU, (top.out_control_o >> p & 1U) != 0,
+                         std::move(port.out)});
+          port.out.clear();
+        }
+        busy_until = cycle + kQuietCycles;
+      }
+      if ((taken >> p & 1U) == 0) continue;
+      port.at += std::min(kWord, port.in.front().size() - port.at);
+      if (port.at == port.in.front().size()) {
+        port.in.pop_front();
+        port.at = 0;
+      }
+    }
+    clock();
+  }
+};
+
+SwitchModel::SwitchModel() : inside_(std::make_unique<Inside>()) {
+  auto& top = inside_->top;
+  top.rst_ni = 0;
+  top.reg_valid_i = 0;
+  top.in_valid_i = 0;
+  top.out_ready_i = static_cast<std::uint8_t>((1U << kPorts) - 1);
+  top.clk_i = 0;
+  top.eval();
+  for (int i = 0; i < 16; ++i) inside_->clock();
+  top.rst_ni = 1;
+  inside_->cycle = 0;
+}
+
+SwitchModel::~SwitchModel() = default;
+
+void SwitchModel::open(std::uint32_t entry, const UnitTerms& terms) {
+  const std::uint32_t table = 64 * entry, rest = 0x8000 + 64 * entry;
+  const auto write = [&](std::uint32_t word, std::uint32_t data) { inside_->write(word, data); };
+  write(table + 7, 0);
+  write(table + 0, terms.communicator);
+  write(table + 1, terms.epoch | terms.ports << 16U);
+  write(table + 2, terms.members);
+  write(table + 3, terms.first);
+  write(table + 4, terms.count);
+  write(table + 5, (terms.up ? *terms.up : 0xffffU) | terms.first_port << 16U);
+  write(table + 6, terms.shares);
+  for (std::uint32_t i = 0; i < terms.ports; ++i) {
+    const UnitTerms::Port& port = terms.neighbours[terms.first_port + i];
+    write(table + 8 + 2 * i, port.first);
+    write(table + 9 + 2 * i, port.count | (port.is_switch ? 1U << 31U : 0U));
+  }
+  write(rest + 0, terms.rank);
+  write(rest + 1, terms.eager_limit);
+  write(rest + 2, terms.segment_bytes);
+  write(rest + 3, terms.credits);
+  for (std::uint32_t p = 0; p < kPorts; ++p) {
+    const UnitTerms::Port& port = terms.neighbours[p];
+    write(rest + 8 + 2 * p, port.rank | (port.is_switch ? 1U << 31U : 0U));
+    write(rest + 9 + 2 * p, port.address);
+  }
+  write(rest + 4, 0);
+  for (std::uint32_t i = 0; i < kRuns + 2; ++i) inside_->step();
+  write(table + 7, 1);
+}
+
+void SwitchModel::close(std::uint32_t entry) { inside_->write(64 * entry + 7, 0); }
+
+void SwitchModel::push(std::uint32_t port, std::span<const std::byte> frame) {
+  inside_->ports.at(port).in.emplace_back(frame.begin(), frame.end());
+  inside_->busy_until = inside_->cycle + kQuietCycles;
+}
+
+std::optional<SwitchModel::Frame> SwitchModel::pop() {
+  if (inside_->out.empty()) return std::nullopt;
+  Frame frame = std::move(inside_->out.front());
+  inside_->out.pop_front();
+  return frame;
+}
+
+void SwitchModel::tick() { inside_->step(); }
+
+bool SwitchModel::is_quiet() const { return inside_->cycle >= inside_->busy_until; }
+
+std::uint64_t SwitchModel::cycle() const { return inside_->cycle; }
+
+SwitchModel::Counters SwitchModel::counters() const {
+  const auto& top = inside_->top;
+  Counters counters{top.counter_messages_o, top.counter_mismatches_o, 0, 0, 0};
+  for (std::uint32_t p = 0; p < kPorts; ++p) {
+    counters.arrived += top.counter_arrived_o[p];
+    counters.faults += top.counter_faults_o[p];
+    counters.bad_frames += top.counter_bad_frames_o[p];
+  }
+  return counters;
+}
+
+}  // namespace unisono::sim

@@ -1,0 +1,72 @@
+// A Verilated unit of a switch (rtl/switch/unisono_switch_unit.sv): frames go in and come out at its ports.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace unisono::sim {
+
+/// What the unit is told of a communicator: the words of its tables.
+struct UnitTerms {
+  struct Port {
+    bool used = false;
+    bool is_switch = false;
+    std::uint32_t first = 0, count = 0;  ///< positions behind it; 0: it leads up, or nowhere
+    std::uint32_t rank = 0, address = 0;
+  };
+  std::uint32_t communicator = 0;
+  std::uint16_t epoch = 0;
+  std::uint32_t members = 0, first = 0, count = 0, shares = 0;
+  std::uint32_t first_port = 0, ports = 0;  ///< those that lead down, with gaps that have no members
+  std::optional<std::uint32_t> up;          ///< the port that leads up
+  std::uint32_t rank = 0;                   ///< this switch's
+  std::uint32_t eager_limit = 0, segment_bytes = 0, credits = 0;
+  std::vector<Port> neighbours;  ///< by port
+};
+
+/// Not thread-safe. A frame goes in one word per cycle, and is given when its last word has come out.
+class SwitchModel {
+ public:
+  static constexpr std::uint32_t kPorts = 8;
+  static constexpr std::uint32_t kEntries = 16;
+  static constexpr std::uint32_t kBufferBytes = 8192;
+  static constexpr std::uint32_t kEagerBuffers = 16;
+  static constexpr std::uint32_t kRuns = 4;  ///< calls of a communicator that a member may have begun
+
+  struct Frame {
+    std::uint32_t port = 0, address = 0;
+    bool control = false;
+    std::vector<std::byte> data;
+  };
+  struct Counters {
+    std::uint64_t messages = 0, mismatches = 0, arrived = 0, faults = 0, bad_frames = 0;
+  };
+
+  SwitchModel();
+  ~SwitchModel();
+  SwitchModel(const SwitchModel&) = delete;
+  SwitchModel& operator=(const SwitchModel&) = delete;
+
+  /// Takes an entry, 0 to kEntries - 1, that is not in use. Ticks some cycles.
+  void open(std::uint32_t entry, const UnitTerms& terms);
+  void close(std::uint32_t entry);
+
+  /// The frame waits until the port takes it; of any length above 0.
+  void push(std::uint32_t port, std::span<const std::byte> frame);
+  std::optional<Frame> pop();
+  void tick();
+  /// Nothing goes in or comes out until something is pushed.
+  bool is_quiet() const;
+  std::uint64_t cycle() const;
+  Counters counters() const;
+
+ private:
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace unisono::sim

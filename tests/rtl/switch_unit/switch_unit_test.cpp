@@ -1,0 +1,172 @@
+// A tree of Verilated switches among members that are played by hand (tests/cpp/sim/switch): what the members get is
+// bit for bit what switches in C++ give them, whatever comes when.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "sim/switch_rtl/switch_model.hpp"
+#include "sim/switch_rtl/unit_terms.hpp"
+#include "tests/cpp/sim/switch/cases.hpp"
+#include "tests/cpp/sim/switch/members.hpp"
+
+namespace unisono::sim {
+namespace {
+
+/// The switches of a tree, in hardware, and its members.
+class RtlJob {
+ public:
+  RtlJob(const std::string& text, const Terms& terms, std::uint64_t seed)
+      : tree(parse_tree(text, false)), ways(seed), models_(tree->switches) {
+    SwitchEntry entry{kCommunicator, kEpoch, tree, 0, {}, terms.eager_limit, terms.segment_bytes, terms.rx_buffers};
+    for (std::uint32_t node = 0; node < tree->members + tree->switches; ++node) {
+      entry.addresses.push_back(kFirstAddress + node);
+    }
+    for (; entry.number < tree->switches; ++entry.number) {
+      // Children from some port on; the way up behind them.
+      const std::uint32_t children = tree->first[entry.number + 1] - tree->first[entry.number];
+      const std::uint32_t node = tree->members + entry.number;
+      const std::uint32_t shift = entry.number % 2;
+      ports_.emplace_back();
+      for (std::uint32_t i = 0; i < children; ++i) {
+        ports_.back()[entry.addresses[tree->children[tree->first[entry.number] + i]]] = shift + i;
+      }
+      if (tree->parent[node] != kNoNode) {
+        ports_.back()[entry.addresses[tree->parent[node]]] = shift == 0 ? children : 0;
+      }
+      models_[entry.number].open(
+          3 + entry.number, unit_terms(entry, [&](std::uint32_t address) { return ports_[entry.number].at(address); }));
+    }
+    for (std::uint32_t rank = 0; rank < tree->members; ++rank) {
+      members.push_back(std::make_unique<Member>(ways, tree, rank, terms));
+    }
+  }
+
+  /// Until nothing is on its way. False: it takes too long.
+  bool run(std::uint64_t most = 200'000) {
+    for (std::uint64_t cycle = 0; cycle < most; ++cycle) {
+      std::uint32_t from = 0, to = 0;
+      Ways::Message message;
+      if (ways.dice()() % 4 != 0 && ways.next(from, to, message)) deliver(from, to, message);
+      bool quiet = ways.empty();
+      for (std::uint32_t s = 0; s < models_.size(); ++s) {
+        SwitchModel& model = models_[s];
+        if (model.is_quiet()) continue;
+        quiet = false;
+        model.tick();
+        while (const auto frame = model.pop()) come(s, *frame);
+      }
+      if (quiet) return true;
+    }
+    return false;
+  }
+
+  SwitchModel& model(std::size_t s) { return models_[s]; }
+
+  const CallTree* tree;
+  Ways ways;
+  std::vector<std::unique_ptr<Member>> members;
+
+ private:
+  void deliver(std::uint32_t from, std::uint32_t to, Ways::Message& message) {
+    const std::uint32_t node = to - kFirstAddress;
+    if (node < members.size()) {
+      members[node]->take(message.header, message.payload);
+      return;
+    }
+    seal(message.header);
+    const HeaderWords words = encode(message.header);
+    std::vector<std::byte> frame(sizeof words + message.payload.size());
+    std::memcpy(frame.data(), words.data(), sizeof words);
+    std::copy(message.payload.begin(), message.payload.end(), frame.begin() + sizeof words);
+    const std::size_t s = node - members.size();
+    models_[s].push(ports_[s].at(from), frame);
+  }
+
+  void come(std::uint32_t s, const SwitchModel::Frame& frame) {
+    HeaderWords words{};
+    ASSERT_GE(frame.data.size(), sizeof words);
+    std::memcpy(words.data(), frame.data.data(), sizeof words);
+    ASSERT_EQ(check_header(words), HeaderFault::kNone);
+    const Header header = decode_header(words);
+    ASSERT_EQ(header.segment_bytes, frame.data.size() - sizeof words);
+    ASSERT_EQ(ports_[s].at(frame.address), frame.port);
+    ways.send(kFirstAddress + tree->members + s, frame.address, frame.control, header,
+              std::span(frame.data).subspan(sizeof words));
+  }
+
+  std::vector<SwitchModel> models_;
+  std::vector<std::map<std::uint32_t, std::uint32_t>> ports_;  ///< by switch: of an address
+};
+
+void expect_idle(RtlJob& job) {
+  for (const auto& member : job.members) EXPECT_TRUE(member->idle());
+  for (std::size_t s = 0; s < job.tree->switches; ++s) {
+    EXPECT_EQ(job.model(s).counters().faults, 0U);
+    EXPECT_EQ(job.model(s).counters().bad_frames, 0U);
+    EXPECT_EQ(job.model(s).counters().mismatches, 0U);
+  }
+}
+
+class RtlTrees : public testing::TestWithParam<const char*> {};
+
+TEST_P(RtlTrees, CarryEachCollectiveOfEveryLengthAndRoot) {
+  // Eager, at the limit, one segment, several windows; ends in the middle of a segment.
+  for (const std::size_t count : {1U, 7U, 64U, 65U, 128U, 1000U}) {
+    for (const Collective collective : kCarried) {
+      const std::uint32_t roots = facts_of(collective).rooted ? parse_tree(GetParam(), false)->members : 1;
+      for (std::uint32_t root = 0; root < roots; ++root) {
+        RtlJob job(GetParam(), {}, 31 * count + root);
+        const Case one{collective, count, root};
+        for (std::uint32_t rank = 0; rank < job.tree->members; ++rank) begin_on(job, rank, one, count);
+        ASSERT_TRUE(job.run());
+        expect_idle(job);
+        for (std::uint32_t rank = 0; rank < job.tree->members; ++rank) expect_of(job, rank, 0, one, count);
+        if (HasFailure()) FAIL() << name_of(collective) << " of " << count << ", root " << root;
+      }
+    }
+  }
+}
+
+TEST_P(RtlTrees, CarryManyCallsAtOnceWithLittleCredit) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Terms terms{64, 128, 1 + static_cast<std::uint32_t>(seed % 3)};
+    RtlJob job(GetParam(), terms, seed);
+    std::mt19937_64 dice(seed);
+    std::vector<Case> cases;
+    for (int i = 0; i < 4; ++i) {
+      cases.push_back({kCarried[dice() % std::size(kCarried)], 1 + dice() % 90,
+                       static_cast<std::uint32_t>(dice() % job.tree->members)});
+    }
+    for (std::uint32_t rank = 0; rank < job.tree->members; ++rank) {
+      for (std::size_t i = 0; i < cases.size(); ++i) begin_on(job, rank, cases[i], i);
+    }
+    ASSERT_TRUE(job.run());
+    expect_idle(job);
+    for (std::uint32_t rank = 0; rank < job.tree->members; ++rank) {
+      for (std::size_t i = 0; i < cases.size(); ++i) expect_of(job, rank, i, cases[i], i);
+    }
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, RtlTrees,
+                         testing::Values("(0 1)", "(0 1 2 3 4)", "((0 1) (2 3))", "(0 (1 2 3) 4)",
+                                         "(((0 1) 2) (3 (4 5)))", "((0 1 2) 3 (4) (5 6))"));
+
+TEST(RtlSwitch, CallsThatDifferEndOnAllMembers) {
+  RtlJob job("((0 1) (2 3))", {}, 1);
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    const Call call = call_of(Collective::kAllreduce, 10, 0, *job.tree);
+    job.members[rank]->call(call, rank == 2 ? 5 : 4, bytes_of_values(values_of(rank, 10, 1)),
+                            std::vector<std::byte>(40));
+  }
+  ASSERT_TRUE(job.run());
+  for (const auto& member : job.members) EXPECT_TRUE(member->mismatched);
+}
+
+}  // namespace
+}  // namespace unisono::sim
