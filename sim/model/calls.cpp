@@ -23,37 +23,54 @@ const Algorithm& algorithm_of(const std::string& collective, const std::string& 
 
 }  // namespace
 
-ModelledCall call_of(const NetworkConfig& network, const std::string& collective, const std::string& algorithm,
-                     std::uint32_t ranks, std::uint64_t bytes) {
-  const Algorithm& chosen = algorithm_of(collective, algorithm);
-  const Topology topology = make_topology(network);
-  ModelledCall made;
-  made.members = ranks;
-  made.addresses.resize(ranks);
-  std::iota(made.addresses.begin(), made.addresses.end(), 0U);
+Call plain_call(Collective collective, std::uint32_t ranks, std::uint64_t bytes, Datatype dtype) {
+  const CollectiveFacts facts = facts_of(collective);
   Call call;
-  call.collective = chosen.collective;
+  call.collective = collective;
   call.size = ranks;
-  const CollectiveFacts facts = facts_of(chosen.collective);
-  call.dtype = facts.data ? Datatype::kFp32 : Datatype::kNone;
+  call.dtype = facts.data ? dtype : Datatype::kNone;
   if (facts.reduces) call.func = Func::kSum;
-  const std::uint64_t unit = bytes_of(Datatype::kFp32) * std::uint64_t{facts.blocks ? ranks : 1};
-  if (facts.data) call.count = (bytes + unit - 1) / unit;
-  if (chosen.switched) {
+  if (!facts.data) return call;
+  call.count = bytes / bytes_of(dtype);
+  if (call.count * bytes_of(dtype) != bytes) {
+    refuse(formatted("{} bytes are no whole number of {} ({} bytes)", bytes, name_of(dtype), bytes_of(dtype)));
+  }
+  return call;
+}
+
+ModelledCall call_of(const Topology& topology, const Algorithm& algorithm, Call call) {
+  ModelledCall made;
+  made.members = call.size;
+  made.addresses.resize(call.size);
+  std::iota(made.addresses.begin(), made.addresses.end(), 0U);
+  const char* const collective = name_of(call.collective);
+  if (algorithm.switched) {
     const UnitTree tree = lay_tree(topology, made.addresses);
-    if (!tree.reason.empty()) refuse(formatted("{}/{} needs a tree of units: {}", collective, algorithm, tree.reason));
+    if (!tree.reason.empty()) {
+      refuse(formatted("{}/{} needs a tree of units: {}", collective, algorithm.name, tree.reason));
+    }
     call.tree = parse_tree(tree.text, false);
     for (const std::uint32_t used : tree.units) made.addresses.push_back(topology.units[used].address);
   }
-  if (chosen.direct || chosen.params_words != nullptr || (chosen.admits != nullptr && !chosen.admits(call))) {
-    refuse(formatted("{}/{} does not run here: {}", collective, algorithm,
-                     chosen.restriction[0] != '\0' ? chosen.restriction : "it needs counts of each rank"));
+  if (algorithm.direct || algorithm.params_words != nullptr ||
+      (algorithm.admits != nullptr && !algorithm.admits(call))) {
+    refuse(formatted("{}/{} does not run here: {}", collective, algorithm.name,
+                     algorithm.restriction[0] != '\0' ? algorithm.restriction : "it needs counts of each rank"));
   }
   for (std::uint32_t rank = 0; rank < made.addresses.size(); ++rank) {
     call.rank = rank;
-    made.programs.push_back(record(chosen, call));
+    made.programs.push_back(record(algorithm, call));
   }
   return made;
+}
+
+ModelledCall call_of(const NetworkConfig& network, const std::string& collective, const std::string& algorithm,
+                     std::uint32_t ranks, std::uint64_t bytes) {
+  const Algorithm& chosen = algorithm_of(collective, algorithm);
+  const std::uint64_t blocks = facts_of(chosen.collective).blocks ? ranks : 1;
+  const std::uint64_t unit = bytes_of(Datatype::kFp32) * blocks;
+  const std::uint64_t whole = (bytes + unit - 1) / unit * bytes_of(Datatype::kFp32);
+  return call_of(make_topology(network), chosen, plain_call(chosen.collective, ranks, whole, Datatype::kFp32));
 }
 
 }  // namespace unisono::sim

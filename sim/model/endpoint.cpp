@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/facts.hpp"
 #include "core/text.hpp"
+#include "sim/model/peers.hpp"
 
 namespace unisono::sim {
 namespace {
@@ -13,13 +14,6 @@ namespace {
 constexpr std::uint64_t kWord = 64;
 
 std::uint32_t words_of(std::uint64_t bytes) { return static_cast<std::uint32_t>((bytes + kWord - 1) / kWord); }
-
-/// The ranks that a field of a move names.
-std::vector<std::uint32_t> ranks_of(const Program& program, PeerMode mode, std::uint32_t peer) {
-  if (mode == PeerMode::kRank) return {peer};
-  const auto first = program.pool.begin() + peer;
-  return {first + 1, first + 1 + *first};
-}
 
 template <class State>
 bool takes_from(const State& state, std::uint32_t rank) {
@@ -51,15 +45,15 @@ void Endpoint::plan() {
                             rank_, i));
     }
     state.bytes = move.count * bytes_of(move.dtype);
-    state.exists = move.kind == MoveKind::kMove && (move.count > 0 || move.signal);
+    state.exists = is_work(move);
     state.segments =
         static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (state.bytes + costs_.segment - 1) / costs_.segment));
-    if (state.exists && move.op1.kind == OperandKind::kArrival) {
+    if (takes(move)) {
       for (const std::uint32_t peer : ranks_of(program_, move.arrival.mode, move.arrival.peer)) {
         state.sources.push_back({peer, taken[peer]++});
       }
     }
-    if (state.exists && move.remote.kind == RemoteKind::kMessage) {
+    if (sends(move)) {
       for (const std::uint32_t peer : ranks_of(program_, move.remote.mode, move.remote.peer)) {
         state.destinations.push_back({peer, sent[peer]++});
       }

@@ -9,16 +9,15 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "sim/model/endpoint.hpp"
+#include "sim/model/peers.hpp"
 #include "sim/network/network.hpp"
 
 namespace unisono::sim {
 namespace {
 
-constexpr std::uint16_t kDataPort = 0, kControlPort = 1;
-
 std::uint32_t frame_bytes(const ModelHeader& header) { return kWordBytes + header.bytes; }
 std::uint16_t port_of(const ModelHeader& header) {
-  return header.kind == ModelHeader::Kind::kData ? kDataPort : kControlPort;
+  return header.kind == ModelHeader::Kind::kData ? kModelDataPort : kModelControlPort;
 }
 
 /// The transport of an engine: whole frames wait, control before data, and leave word by word.
@@ -153,10 +152,14 @@ class Run {
     if (engines_ > kMostModelled) refuse(formatted("{} engines; {} are the most", engines_, kMostModelled));
   }
 
-  ModelledTime run(std::uint64_t limit) {
+  ModelledTime run(const ModelLimits& limits) {
+    constexpr std::uint32_t kLookAtClock = 1024;  // steps; each takes a microsecond or so
     for (const auto& endpoint : endpoints_) endpoint->start(0);
-    while (!finished()) {
-      if (network_.cycle() > limit) refuse_time("has not ended");
+    for (std::uint32_t steps = 1; !finished(); ++steps) {
+      if (network_.cycle() > limits.cycles) refuse_time("has not ended");
+      if (steps % kLookAtClock == 0 && std::chrono::steady_clock::now() > limits.until) {
+        throw Error(ErrorCode::kTimeout, formatted("model: the time was up after {} cycles", network_.cycle()));
+      }
       step();
       skip();
     }
@@ -164,6 +167,12 @@ class Run {
     for (std::uint32_t rank = 0; rank < endpoints_.size(); ++rank) {
       time.answered.push_back(endpoints_[rank]->answered());
       if (rank < call_.members) time.cycles = std::max(time.cycles, endpoints_[rank]->answered());
+    }
+    for (std::uint32_t link = 0; link < network_.links(); ++link) {
+      const std::uint64_t busy = network_.counters(link).busy_cycles;
+      if (busy <= time.busy_cycles) continue;
+      time.busy_cycles = busy;
+      time.busiest = network_.link_name(link);
     }
     return time;
   }
@@ -218,8 +227,8 @@ class Run {
 }  // namespace
 
 ModelledTime run_model(const NetworkConfig& network, const ModelledCall& call, const EndpointCosts& engine,
-                       const EndpointCosts& switches, std::uint64_t limit) {
-  return Run(network, call, engine, switches).run(limit);
+                       const EndpointCosts& switches, const ModelLimits& limits) {
+  return Run(network, call, engine, switches).run(limits);
 }
 
 EndpointCosts costs_of_switch() {

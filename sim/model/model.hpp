@@ -1,6 +1,7 @@
 // Up to 128 engines and the switches of a tree, on the network word by word, with costs instead of hardware.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,13 +24,21 @@ struct ModelledCall {
 struct ModelledTime {
   std::vector<std::uint64_t> answered;  ///< by rank: cycles from the call to its answer
   std::uint64_t cycles = 0;             ///< the most of all members
+  std::string busiest;                  ///< the link that was busy longest
+  std::uint64_t busy_cycles = 0;        ///< so long
+};
+
+/// How long a run may go on.
+struct ModelLimits {
+  std::uint64_t cycles = 1'000'000'000;
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
 
 /// Runs a call that all ranks are given in one cycle. Throws Error(kInvalidArgument) if a rank has no address in the
-/// network, Error(kUnsupported) for a move that the model does not have, Error(kTimeout) if nothing goes on or more
-/// than `limit` cycles pass.
+/// network, Error(kUnsupported) for a move that the model does not have, Error(kTimeout) if nothing goes on or a limit
+/// is passed.
 ModelledTime run_model(const NetworkConfig& network, const ModelledCall& call, const EndpointCosts& engine,
-                       const EndpointCosts& switches, std::uint64_t limit = 1'000'000'000);
+                       const EndpointCosts& switches, const ModelLimits& limits = {});
 
 /// Of units: what they take stands in no memory.
 EndpointCosts costs_of_switch();
