@@ -263,7 +263,8 @@ class Walk {
       return last;
     }
     const double one = busy(from, to.rank, segment), end = busy(from, to.rank, ending);
-    const double later = single ? 0 : one * static_cast<double>((state.bytes - 1) / engine_.segment - 1) + end;
+    const std::uint64_t between = single ? 0 : (state.bytes - 1) / engine_.segment - 1;  // the first and the last
+    const double later = single ? 0 : one * static_cast<double>(between) + end;
     const auto all = static_cast<double>(state.destinations.size());
     last = std::max(last, single ? first : list + all * (later + one - end) + (first - list) * end / one);
     Rank& sender = ranks_[from];

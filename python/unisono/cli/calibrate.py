@@ -19,7 +19,7 @@ from .. import _core
 from ..communicator import Communicator
 from ..context import init
 from ..errors import InvalidArgumentError
-from . import connections, network_prices, register_from
+from . import connections, network_prices, register_from, simulated_prices
 from . import table as tables
 
 LEVELS = ("near", "shared", "memory")
@@ -70,6 +70,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_true",
         help="measure between hosts: those of --hosts, or those of the job that this command is a rank of",
     )
+    parser.add_argument(
+        "--switch",
+        action="store_true",
+        help="measure the parameters of `unisono explain --network` in the simulated network, and print them; with "
+        "--file also write them, for its --parameters",
+    )
     for name, text in START_OPTIONS.items():
         parser.add_argument(f"--{name}", metavar="TEXT", help=f"with --network: {text} (see `unisono run --help`)")
     parser.set_defaults(execute=execute)
@@ -77,11 +83,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
+    if options.network and options.switch:
+        raise InvalidArgumentError("--network measures between hosts, --switch in simulation; name one of them")
     if options.network:
         return _network(options)
     for name in START_OPTIONS:
         if getattr(options, name) is not None:
             raise InvalidArgumentError(f"--{name} goes with --network")
+    if options.switch:
+        if options.ranks is not None:
+            raise InvalidArgumentError("--ranks is of rules; --switch measures messages")
+        return simulated_prices.calibrate(options, _write)
     path = options.file or place()
     ranks = _ranks(options, 2 * _core.cores_for_ranks())
     console = Console(highlight=False)

@@ -17,6 +17,7 @@ from .. import _core
 from .._spec import Collective, Datatype, Func
 from ..bench.plan import kind_of_buffers
 from ..errors import InvalidArgumentError
+from . import simulated_prices
 from . import table as tables
 from .carried_calls import carried_by, verdict
 from .run import TRANSPORTS, transports
@@ -87,6 +88,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="results of `unisono bench` to compare with")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="how to print (text)")
+    simulated_prices.add_options(parser)
     parser.set_defaults(execute=execute)
 
 
@@ -98,6 +100,11 @@ def _buffers(text: str) -> str:
 
 def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
+    if options.network is not None:
+        return simulated_prices.execute(options)
+    for name in ("switch", "parameters"):
+        if getattr(options, name) is not None:
+            raise InvalidArgumentError(f"--{name} is of a simulated network; say which with --network FILE")
     answer = explain(options)
     if options.format == "json":
         print(json.dumps(answer, indent=2))
