@@ -245,7 +245,7 @@ std::uint64_t Endpoint::try_job(std::uint32_t index, std::uint64_t now) {
   const bool folds = (op0 && move.op1.kind != OperandKind::kNone) || state.sources.size() > 1;
   const bool local = move.local.kind == OperandKind::kMemory && bytes != 0;
   const bool send_lane = state.sources.empty() && !folds && !local;
-  std::uint64_t& lane = send_lane ? send_free_ : compute_free_;
+  std::uint64_t& lane = costs_.parallel_ports ? state.lane : send_lane ? send_free_ : compute_free_;
   std::uint64_t first = now + (reads ? costs_.read : costs_.pass);
   if (!state.sources.empty() && !state.destinations.empty()) first += costs_.onward;
   if (state.sources.empty() && move.segment_dependency0 != 0) first += costs_.follow;

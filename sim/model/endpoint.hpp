@@ -81,6 +81,7 @@ class Endpoint {
     std::uint32_t segments = 1;
     std::vector<Peer> sources, destinations;
     std::uint64_t ready = 0;  ///< from when the first job can go
+    std::uint64_t lane = 0;   ///< where moves run side by side: from when on its own one is free
     std::uint32_t next = 0;   ///< segment
     std::uint32_t made = 0;   ///< segments that have ended
     bool exists = false, given = false, issued = false, complete = false;

@@ -124,6 +124,11 @@ Price price(const NetworkConfig& network, const Call& call, const std::vector<st
   std::stable_sort(found.candidates.begin(), found.candidates.end(), before);
   for (Candidate& one : found.candidates) {
     if (!one.refusal.empty()) continue;
+    if (names.empty() && one.closed > kFarOff * found.candidates.front().closed) {
+      one.missing = formatted("by its closed form {:.0f} times as long as the quickest; name it to have it simulated",
+                              one.closed / found.candidates.front().closed);
+      continue;
+    }
     const auto position = static_cast<std::size_t>(find_algorithm(call.collective, one.algorithm.c_str()));
     simulate(network, ways.topology(), algorithms()[position], call, engine, switches, {.until = until}, one);
   }

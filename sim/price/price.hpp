@@ -14,6 +14,8 @@
 
 namespace unisono::sim {
 
+inline constexpr double kFarOff = 20;
+
 /// One algorithm.
 struct Candidate {
   std::string algorithm;
@@ -37,8 +39,9 @@ struct Price {
 };
 
 /// Prices `call` (root 0 and rank 0) by the algorithms of these names, or by all. Candidates are simulated in the order
-/// of their closed forms until `until`. The network's `nodes` must fit, as for `call_of`. Throws
-/// Error(kInvalidArgument) for a name that is none, or more ranks than can be modelled.
+/// of their closed forms until `until`; of all, those are not that take kFarOff times as long as the quickest by these.
+/// The network's `nodes` must fit, as for `call_of`. Throws Error(kInvalidArgument) for a name that is none, or more
+/// ranks than can be modelled.
 Price price(const NetworkConfig& network, const Call& call, const std::vector<std::string>& names,
             const Parameters& parameters, const EndpointCosts& engine, const EndpointCosts& switches,
             std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());

@@ -32,9 +32,18 @@ Price price_of(const std::string& text, Collective collective, std::uint32_t ran
                engine, switches);
 }
 
-double median(std::vector<double> of) {
+std::vector<std::string> names_of(Collective collective) {
+  std::vector<std::string> names;
+  for (const Algorithm& one : algorithms()) {
+    if (one.collective == collective) names.emplace_back(one.name);
+  }
+  return names;
+}
+
+/// Below which such a part of them lies.
+double quantile(std::vector<double> of, double part) {
   std::sort(of.begin(), of.end());
-  return of[of.size() / 2];
+  return of[static_cast<std::size_t>(part * static_cast<double>(of.size() - 1))];
 }
 
 const Candidate& candidate(const Price& price, const std::string& name) {
@@ -42,10 +51,10 @@ const Candidate& candidate(const Price& price, const std::string& name) {
                        [&](const Candidate& one) { return one.algorithm == name; });
 }
 
-// docs/model-of-the-network.md has these figures.
+// docs/network-prices.md has these figures.
 TEST(Price, ClosedFormsAreCloseToWhatIsSimulated) {
   std::vector<double> loggp, logcn;
-  std::size_t calls = 0, good = 0;
+  std::size_t calls = 0, good = 0, by_rules = 0;
   const std::string fabric =
       "topology = leaf_spine\nleaves = 6\nspines = 3\ngbps = 200\ngbps@node* = 100\nswitch_latency = 60\n"
       "aggregation = ais@leaf*|ais@spine1";
@@ -60,7 +69,7 @@ TEST(Price, ClosedFormsAreCloseToWhatIsSimulated) {
         for (const std::uint64_t bytes : {256U, 2048U, 12288U, 40000U, 131072U}) {
           if (!facts.data && bytes != 256) continue;
           if (bytes * ranks > (facts.blocks ? 262144U : 1048576U)) continue;
-          const Price price = price_of(text, collective, ranks, bytes);
+          const Price price = price_of(text, collective, ranks, bytes, names_of(collective));
           const Candidate* pick = nullptr;
           for (const Candidate& one : price.candidates) {
             if (!one.refusal.empty()) continue;
@@ -75,16 +84,21 @@ TEST(Price, ClosedFormsAreCloseToWhatIsSimulated) {
           ++calls;
           const auto best = static_cast<double>(*price.candidates.front().cycles);
           good += static_cast<double>(*pick->cycles) <= 1.05 * best ? 1 : 0;
+          by_rules += static_cast<double>(*candidate(price, price.choice).cycles) <= 1.05 * best ? 1 : 0;
         }
       }
     }
   }
-  std::printf(
-      "LogGP: median error %.1f %% of %zu; LoGcN: %.1f %% of %zu; quickest by them within 5 %% of the best: %zu of "
-      "%zu\n",
-      100 * median(loggp), loggp.size(), 100 * median(logcn), logcn.size(), good, calls);
-  EXPECT_LE(median(loggp), 0.10);
-  EXPECT_LE(median(logcn), 0.10);
+  const auto tell = [](const char* form, const std::vector<double>& errors) {
+    std::printf("%s: error %.1f %% in the median, up to %.1f %% of nine in ten, of %zu programs\n", form,
+                100 * quantile(errors, 0.5), 100 * quantile(errors, 0.9), errors.size());
+    EXPECT_LE(quantile(errors, 0.5), 0.10) << form;
+    EXPECT_LE(quantile(errors, 0.9), 0.20) << form;
+  };
+  tell("LogGP", loggp);
+  tell("LoGcN", logcn);
+  std::printf("Within 5 %% of the quickest, of %zu calls: %zu by them, %zu by what a job takes\n", calls, good,
+              by_rules);
   EXPECT_GE(good * 100, calls * 95);
 }
 
@@ -137,6 +151,15 @@ TEST(Price, SaysWhatItHasNotSimulated) {
   EXPECT_FALSE(late.candidates[0].cycles.has_value());
   EXPECT_GT(late.candidates[0].closed, 0);
   EXPECT_THAT(late.candidates[0].missing, testing::HasSubstr("the time was up"));
+}
+
+TEST(Price, LeavesOutWhatIsFarOff) {
+  const Price all = price_of("aggregation = ais@*", Collective::kAllreduce, 32, 64);
+  const Candidate& ring = candidate(all, "ring");
+  EXPECT_FALSE(ring.cycles.has_value());
+  EXPECT_THAT(ring.missing, testing::HasSubstr("times as long as the quickest"));
+  EXPECT_GT(ring.closed, kFarOff * all.candidates.front().closed);
+  EXPECT_TRUE(candidate(price_of("", Collective::kAllreduce, 32, 64, {"ring"}), "ring").cycles.has_value());
 }
 
 TEST(Price, RefusesWhatIsNone) {
