@@ -24,6 +24,7 @@ struct EndpointCosts {
   std::uint32_t follow = 22;        ///< more for a job that waited for the move that it follows
   std::uint32_t read = 62;          ///< from a job to the first word from memory
   std::uint32_t pass = 4;           ///< from a job to the first word that comes past the buffers
+  std::uint32_t announce = 6;       ///< from a job to its header in Tx, which then waits for its words
   std::uint32_t fold = 8;           ///< of a word through the operator
   std::uint32_t leave = 3;   ///< from the last word of a segment in the transport to the frame's first on the link
   std::uint32_t write = 41;  ///< from the last word's burst to its acknowledgement

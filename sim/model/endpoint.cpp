@@ -82,12 +82,13 @@ void Endpoint::start(std::uint64_t now) {
 
 void Endpoint::receive(const ModelHeader& header, std::uint64_t now) {
   if (header.kind == ModelHeader::Kind::kGrant) {
-    post(now + costs_.grant_in, What::kGranted, 0, header);
+    post(in_rx_.gap(now) + costs_.grant_in, What::kGranted, 0, header);
     return;
   }
   // Rx looks at a header when the words of the frame before it have left. Each port of a switch has its own.
   const std::uint64_t offer = std::max(now + costs_.arrive, costs_.parallel_ports ? 0 : rx_free_);
   rx_free_ = offer + words_of(header.bytes) + costs_.behind;
+  if (!costs_.parallel_ports) in_rx_.add(now, offer + words_of(header.bytes) - costs_.arrive + costs_.leave);
   post(offer, What::kOffer, 0, header);
 }
 
@@ -137,7 +138,11 @@ void Endpoint::run(std::uint64_t now) {
         break;
       }
       case What::kGrant:
-        outlet_.send(event.rank, event.header);
+        if (const std::uint64_t later = in_tx_.gap(now); later > now && event.move == 0) {
+          post(later + 1, What::kGrant, 1, event.header, event.rank);
+        } else {
+          outlet_.send(event.rank, event.header);
+        }
         break;
       case What::kLook:
         break;
@@ -267,6 +272,7 @@ std::uint64_t Endpoint::try_job(std::uint32_t index, std::uint64_t now) {
     const std::size_t last = costs_.parallel_ports ? state.destinations.size() : o + 1;
     for (std::size_t p = o; p < std::min(last, state.destinations.size()); ++p) {
       reserved_words_ += words + 1;
+      if (!costs_.parallel_ports) in_tx_.add(now + costs_.announce, end + costs_.leave);
       post(end + costs_.leave, What::kLeave, 0,
            {ModelHeader::Kind::kData, rank_, state.destinations[p].message, 0, bytes}, state.destinations[p].rank);
     }

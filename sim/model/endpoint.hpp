@@ -2,6 +2,7 @@
 // modelled, only their lengths.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -86,6 +87,25 @@ class Endpoint {
     std::uint32_t made = 0;   ///< segments that have ended
     bool exists = false, given = false, issued = false, complete = false;
   };
+  /// Packets of data one after the other, in Tx or in Rx. Control goes first between them, and never within one.
+  class Packets {
+   public:
+    /// A packet that is announced at `begin`, and has passed at `end`. It waits for those before it.
+    void add(std::uint64_t begin, std::uint64_t end) {
+      spans_.push_back({std::max(begin, spans_.empty() ? 0 : spans_.back().second), end});
+    }
+    /// From when on control can go that is there now.
+    std::uint64_t gap(std::uint64_t now) {
+      while (!spans_.empty() && spans_.front().second <= now) spans_.pop_front();
+      for (const auto& [begin, end] : spans_) {
+        if (begin < now && now < end) return end;
+      }
+      return now;
+    }
+
+   private:
+    std::deque<std::pair<std::uint64_t, std::uint64_t>> spans_;
+  };
   using Message = std::pair<std::uint32_t, std::uint32_t>;  ///< rank and number
 
   void plan();
@@ -109,6 +129,7 @@ class Endpoint {
   std::uint64_t order_ = 0;
   std::uint32_t given_ = 0, retired_ = 0;
   std::uint64_t rx_free_ = 0, dispatcher_free_ = 0, compute_free_ = 0, send_free_ = 0;
+  Packets in_tx_, in_rx_;
   std::uint32_t reserved_words_ = 0;  ///< of the transport, for jobs in the lanes
   bool started_ = false;
   std::uint64_t answered_ = 0;

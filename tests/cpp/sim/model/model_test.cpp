@@ -60,7 +60,7 @@ const Figure kFitted[] = {
     {"reduce_scatter", "recursive_halving", 8, kKi, 1361},
     {"reduce_scatter", "recursive_halving", 8, 8 * kKi, 1779},
     {"reduce_scatter", "ring", 8, 64 * kKi, 6661},
-    {"reduce_scatter", "ring", 8, 256 * kKi, 7954, 9},
+    {"reduce_scatter", "ring", 8, 256 * kKi, 7954},
     {"allreduce", "flat", 8, 64, 871},
     {"allreduce", "ring", 8, 64, 5598},
     {"allreduce", "recursive_doubling", 8, 64, 1326},
@@ -70,7 +70,7 @@ const Figure kFitted[] = {
     {"allreduce", "ring", 8, 8 * kKi, 6516},
     {"allreduce", "rabenseifner", 8, 64 * kKi, 7411},
     {"allreduce", "ring", 8, 64 * kKi, 12574},
-    {"allreduce", "recursive_doubling", 8, 64 * kKi, 5833, 12},
+    {"allreduce", "recursive_doubling", 8, 64 * kKi, 5833, 7},
     {"allreduce", "rabenseifner", 8, 256 * kKi, 13902},
     {"allreduce", "ring", 8, 256 * kKi, 13240},
     {"allreduce", "recursive_doubling", 8, 256 * kKi, 17817},
@@ -91,21 +91,21 @@ const Figure kPredicted[] = {
     {"allreduce", "ring", 4, 128 * kKi, 6119},
     {"allreduce", "rabenseifner", 3, 128 * kKi, 10139},
     {"allreduce", "rabenseifner", 4, 128 * kKi, 6896},
-    {"allreduce", "rabenseifner", 5, 128 * kKi, 13752, 10},
-    {"allreduce", "rabenseifner", 6, 128 * kKi, 13575, 10},
-    {"allreduce", "rabenseifner", 7, 128 * kKi, 13892, 10},
+    {"allreduce", "rabenseifner", 5, 128 * kKi, 13752},
+    {"allreduce", "rabenseifner", 6, 128 * kKi, 13575},
+    {"allreduce", "rabenseifner", 7, 128 * kKi, 13892},
     {"allreduce", "rabenseifner", 8, 128 * kKi, 9575},
-    {"allreduce", "rabenseifner", 9, 128 * kKi, 16738, 10},
-    {"allreduce", "rabenseifner", 10, 128 * kKi, 16375, 10},
+    {"allreduce", "rabenseifner", 9, 128 * kKi, 16738},
+    {"allreduce", "rabenseifner", 10, 128 * kKi, 16375},
     {"allreduce", "rabenseifner", 12, 128 * kKi, 15865},
-    {"allreduce", "rabenseifner", 14, 128 * kKi, 16415, 10},
+    {"allreduce", "rabenseifner", 14, 128 * kKi, 16415},
     {"reduce", "linear", 2, 8 * kKi, 1201},
     {"reduce", "linear", 3, 8 * kKi, 1769},
     {"reduce", "linear", 4, 8 * kKi, 2071},
     {"reduce", "binomial", 5, 8 * kKi, 2319},
     {"reduce", "binomial", 6, 8 * kKi, 2485},
     {"reduce", "binomial", 7, 8 * kKi, 2895},
-    {"reduce", "binomial", 9, 8 * kKi, 3446, 6},
+    {"reduce", "binomial", 9, 8 * kKi, 3446},
     {"reduce", "binomial", 10, 8 * kKi, 3446},
     {"reduce", "chain", 2, 128 * kKi, 3697},
     {"reduce", "chain", 3, 128 * kKi, 4299},
@@ -144,9 +144,9 @@ void expect_as_measured(std::span<const Figure> figures, std::size_t within_five
   EXPECT_GE(close, within_five);
 }
 
-TEST(Model, TakesWhatTheHardwareTakes) { expect_as_measured(kFitted, 49); }
+TEST(Model, TakesWhatTheHardwareTakes) { expect_as_measured(kFitted, 50); }
 
-TEST(Model, PredictsWhatItWasNotFittedTo) { expect_as_measured(kPredicted, 27); }
+TEST(Model, PredictsWhatItWasNotFittedTo) { expect_as_measured(kPredicted, 34); }
 
 TEST(Model, SwitchesAggregateOverTheirTree) {
   const std::string fabric = "topology = leaf_spine\nleaves = 4\nspines = 2\naggregation = ais@leaf*|ais@spine0\n";
