@@ -42,6 +42,8 @@ struct EndpointCosts {
   std::uint64_t eager_limit = 4096;  ///< bytes; longer messages wait for a grant
   std::uint64_t segment = 8128;      ///< bytes of a segment; 64 of header come before it
   bool lists_ascend = true;          ///< a list's peers are served by rank, not in listed order
+  bool grants_when_asked = false;    ///< as switches do: they know no call before something of it comes
+  bool instant = false;              ///< words take no time, but on links
   bool parallel_ports = false;  ///< a list is one job: its messages are folded, and sent, side by side; so are moves
   std::uint32_t transport_words = 512;
   std::uint32_t granted_first = 32, granted_next = 16;  ///< segments

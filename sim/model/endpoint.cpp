@@ -27,8 +27,9 @@ bool sends_to(const State& state, std::uint32_t rank) {
 
 }  // namespace
 
-Endpoint::Endpoint(std::uint32_t rank, const Program& program, const EndpointCosts& costs, Outlet& outlet)
-    : rank_(rank), program_(program), costs_(costs), outlet_(outlet) {
+Endpoint::Endpoint(std::uint32_t rank, const Program& program, const EndpointCosts& costs, Outlet& outlet,
+                   std::uint32_t switches)
+    : rank_(rank), program_(program), costs_(costs), outlet_(outlet), switches_(switches) {
   plan();
 }
 
@@ -85,6 +86,12 @@ void Endpoint::receive(const ModelHeader& header, std::uint64_t now) {
     post(in_rx_.gap(now) + costs_.grant_in, What::kGranted, 0, header);
     return;
   }
+  if (header.kind == ModelHeader::Kind::kRequest) {
+    // It keeps what comes until it is wanted, so it grants at once.
+    post(now + costs_.grant_in, What::kGrant, 0, {ModelHeader::Kind::kGrant, rank_, header.message, header.segments, 0},
+         header.source);
+    return;
+  }
   // Rx looks at a header when the words of the frame before it have left. Each port of a switch has its own.
   const std::uint64_t offer = std::max(now + costs_.arrive, costs_.parallel_ports ? 0 : rx_free_);
   rx_free_ = offer + words_of(header.bytes) + costs_.behind;
@@ -95,6 +102,14 @@ void Endpoint::receive(const ModelHeader& header, std::uint64_t now) {
 void Endpoint::room(std::uint64_t now) { post(now + 1, What::kLook, 0); }
 
 void Endpoint::run(std::uint64_t now) {
+  // What takes no time may cause more in this cycle.
+  do {
+    settle(now);
+    look(now);
+  } while (due() <= now);
+}
+
+void Endpoint::settle(std::uint64_t now) {
   while (!events_.empty() && events_.top().cycle <= now) {
     const Event event = events_.top();
     events_.pop();
@@ -122,7 +137,7 @@ void Endpoint::run(std::uint64_t now) {
         break;
       }
       case What::kLeave:
-        reserved_words_ -= words_of(event.header.bytes) + 1;
+        reserved_words_ -= (costs_.instant ? 0 : words_of(event.header.bytes)) + 1;
         outlet_.send(event.rank, event.header);
         break;
       case What::kOffer: {
@@ -148,7 +163,6 @@ void Endpoint::run(std::uint64_t now) {
         break;
     }
   }
-  look(now);
 }
 
 bool Endpoint::may_issue(std::uint32_t index, std::uint64_t now) const {
@@ -179,7 +193,7 @@ bool Endpoint::may_issue(std::uint32_t index, std::uint64_t now) const {
 }
 
 void Endpoint::grant_more(State& state, std::uint64_t now) {
-  if (state.bytes <= costs_.eager_limit) return;
+  if (state.bytes <= costs_.eager_limit || costs_.grants_when_asked) return;
   for (const Peer& peer : state.sources) {
     std::uint32_t& granted = granted_by_us_[{peer.rank, peer.message}];
     if (granted >= state.segments) continue;
@@ -203,6 +217,11 @@ void Endpoint::issue(std::uint32_t index, std::uint64_t now) {
     return;
   }
   grant_more(state, now);
+  for (const Peer& peer : state.destinations) {
+    if (state.bytes <= costs_.eager_limit || peer.rank < switches_) continue;
+    post(now + costs_.grant_out, What::kGrant, 0, {ModelHeader::Kind::kRequest, rank_, peer.message, state.segments, 0},
+         peer.rank);
+  }
   post(state.ready, What::kLook, 0);
 }
 
@@ -211,7 +230,7 @@ std::uint64_t Endpoint::try_job(std::uint32_t index, std::uint64_t now) {
   const Move& move = program_.moves[index];
   if (state.ready > now) return kNever;  // a look is due then
   const std::uint32_t segment = state.next;
-  const std::uint32_t bytes = segment_bytes(state, segment), words = words_of(bytes);
+  const std::uint32_t bytes = segment_bytes(state, segment), words = costs_.instant ? 0 : words_of(bytes);
   for (const std::uint32_t back : {move.segment_dependency0, move.segment_dependency1}) {
     if (back != 0 && states_[index - back].made <= segment) return kNever;
   }

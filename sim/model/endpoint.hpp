@@ -17,11 +17,11 @@ namespace unisono::sim {
 
 /// What the frames of a model say.
 struct ModelHeader {
-  enum class Kind : std::uint32_t { kData, kGrant };
+  enum class Kind : std::uint32_t { kData, kGrant, kRequest };
   Kind kind = Kind::kData;
   std::uint32_t source = 0;    ///< rank
   std::uint32_t message = 0;   ///< number among those of the pair
-  std::uint32_t segments = 0;  ///< of a grant: so many may come in all
+  std::uint32_t segments = 0;  ///< of a grant: so many may come in all; of a request: so many are to come
   std::uint32_t bytes = 0;     ///< of data
 };
 
@@ -41,8 +41,9 @@ class Endpoint {
  public:
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-  /// The program stays where it is as long as this does.
-  Endpoint(std::uint32_t rank, const Program& program, const EndpointCosts& costs, Outlet& outlet);
+  /// The program stays where it is as long as this does. Ranks from `switches` on are asked before long messages.
+  Endpoint(std::uint32_t rank, const Program& program, const EndpointCosts& costs, Outlet& outlet,
+           std::uint32_t switches);
 
   /// The call is given.
   void start(std::uint64_t now);
@@ -110,6 +111,8 @@ class Endpoint {
 
   void plan();
   void post(std::uint64_t cycle, What what, std::uint32_t move, const ModelHeader& header = {}, std::uint32_t rank = 0);
+  /// The events that are due.
+  void settle(std::uint64_t now);
   void look(std::uint64_t now);
   bool may_issue(std::uint32_t index, std::uint64_t now) const;
   void issue(std::uint32_t index, std::uint64_t now);
@@ -122,6 +125,7 @@ class Endpoint {
   const Program& program_;
   const EndpointCosts& costs_;
   Outlet& outlet_;
+  std::uint32_t switches_;
   std::vector<State> states_;
   std::map<Message, std::vector<Segment>> inbox_;
   std::map<Message, std::uint32_t> granted_to_us_, granted_by_us_;

@@ -110,6 +110,7 @@ class UnitOutlet final : public Outlet, public Unit {
     ModelHeader header;
     std::memcpy(&header, frame.data.data(), sizeof header);
     endpoint->receive(header, network_.cycle());
+    if (endpoint->due() <= network_.cycle()) endpoint->run(network_.cycle());
   }
   Endpoint* endpoint = nullptr;
 
@@ -139,13 +140,15 @@ class Run {
                          member ? "a unit" : "no unit"));
       if (member) {
         nodes_.push_back(std::make_unique<NodeOutlet>(network_, address, rank, call.addresses));
-        endpoints_.push_back(std::make_unique<Endpoint>(rank, call.programs[rank], engine, *nodes_.back()));
+        endpoints_.push_back(
+            std::make_unique<Endpoint>(rank, call.programs[rank], engine, *nodes_.back(), call.members));
         at_node_.push_back(endpoints_.back().get());
         ++engines_;
       } else {
         const auto unit = static_cast<std::uint32_t>(place - places.begin());
         units_.push_back(std::make_unique<UnitOutlet>(network_, unit, call.addresses));
-        endpoints_.push_back(std::make_unique<Endpoint>(rank, call.programs[rank], switches, *units_.back()));
+        endpoints_.push_back(
+            std::make_unique<Endpoint>(rank, call.programs[rank], switches, *units_.back(), call.members));
         units_.back()->endpoint = endpoints_.back().get();
       }
     }
@@ -233,17 +236,12 @@ ModelledTime run_model(const NetworkConfig& network, const ModelledCall& call, c
 
 EndpointCosts costs_of_switch() {
   EndpointCosts costs;
-  costs.first_move = 1;
-  costs.issue = costs.job = 1;
+  costs.first_move = costs.next_move = costs.issue = costs.job = costs.take_move = costs.take_arrival = 0;
   costs.known_moves = ~0U;
-  costs.dispatch = 2;
-  costs.read = costs.pass = 4;
-  costs.write = 4;
-  costs.arrive = 4;
-  costs.onward = 0;
-  costs.buffered = costs.buffered_word = 0;
-  costs.parallel_ports = true;
-  costs.answer = 0;
+  costs.dispatch = costs.granted = costs.follow = costs.read = costs.pass = costs.fold = costs.leave = 0;
+  costs.write = costs.further_burst = costs.arrive = costs.onward = costs.behind = 0;
+  costs.buffered = costs.buffered_word = costs.grant_out = costs.grant_in = costs.retire = costs.answer = 0;
+  costs.grants_when_asked = costs.instant = costs.parallel_ports = true;
   costs.lists_ascend = false;
   costs.transport_words = ~0U;
   return costs;

@@ -40,7 +40,7 @@ struct ModelLimits {
 ModelledTime run_model(const NetworkConfig& network, const ModelledCall& call, const EndpointCosts& engine,
                        const EndpointCosts& switches, const ModelLimits& limits = {});
 
-/// Of units: what they take stands in no memory.
+/// Of switches in C++: they take no time.
 EndpointCosts costs_of_switch();
 
 }  // namespace unisono::sim

@@ -86,38 +86,27 @@ double serial(const Ways& ways, const ModelledCall& call, std::uint64_t message,
     const Program& program = call.programs[rank];
     const bool member = rank < call.members;
     double sent = 0, taken = 0;
-    struct Granted {
-      double messages = 0, way = 0;  // there and back: from a member to its switch, or to a switch that passes them on
-    };
-    std::map<std::uint32_t, Granted> granted;  // to each
-    const std::uint64_t segment = std::min(message, engine.segment);
-    const auto there_and_back = [&](std::uint32_t from, std::uint32_t to) {
-      const std::uint32_t a = call.addresses[from], b = call.addresses[to];
-      return ways.frame(a, b, kWordBytes + segment) + ways.frame(b, a, kWordBytes);
-    };
+    std::map<std::uint32_t, double> granted;  // to each
     for (const Move& move : program.moves) {
       taken += takes(move) ? 1 : 0;
       if (!sends(move)) continue;
       ++sent;
       if (message <= engine.eager_limit) continue;
-      for (const std::uint32_t peer : ranks_of(program, move.remote.mode, move.remote.peer)) {
-        Granted& one = granted[peer];
-        ++one.messages;
-        if (member) one.way = there_and_back(rank, peer);
-        if (member || !takes(move)) continue;
-        for (const std::uint32_t source : ranks_of(program, move.arrival.mode, move.arrival.peer)) {
-          one.way = std::max(one.way, there_and_back(source, rank));
-        }
-      }
+      for (const std::uint32_t peer : ranks_of(program, move.remote.mode, move.remote.peer)) ++granted[peer];
     }
     most = std::max({most, (sent - 1) * (member ? parameters.gap : parameters.gap_switch),
                      member ? (taken - 1) * parameters.gap_receive_row : 0});
-    for (const auto& [peer, one] : granted) {
+    const std::uint64_t segment = std::min(message, engine.segment);
+    for (const auto& [peer, messages] : granted) {
+      const std::uint32_t from = call.addresses[rank], to = call.addresses[peer];
+      const double back = ways.frame(to, from, kWordBytes);
       const double more = static_cast<double>(message - segment) / static_cast<double>(engine.segment) *
-                          ways.busy(call.addresses[rank], call.addresses[peer], kWordBytes + engine.segment);
-      const double each =
-          member ? parameters.gap_granted + (one.way + more) / 2 : parameters.gap_switch_granted + one.way + more;
-      most = std::max(most, (one.messages - 1) * each);
+                          ways.busy(from, to, kWordBytes + engine.segment);
+      // A switch is asked for each when the one before has left; a member grants two at a time.
+      const double each = peer >= call.members
+                              ? (member ? parameters.gap_asked : 0) + ways.frame(from, to, kWordBytes) + back + more
+                              : parameters.gap_granted + (ways.frame(from, to, kWordBytes + segment) + back + more) / 2;
+      most = std::max(most, (messages - 1) * each);
     }
   }
   return most;
@@ -172,8 +161,9 @@ LogcnTerms logcn(const Ways& ways, const Call& call, const ModelledCall& program
   terms.latency = longest.latency;
   terms.c = longest.switches * alpha;
   if (message > engine.eager_limit) {
-    terms.grant =
-        parameters.grant + ways.frame(programs.addresses[call.size + tree.home(call.root)], call.root, kWordBytes);
+    // The first link's switch is asked.
+    const std::uint32_t home = programs.addresses[call.size + tree.home(call.root)];
+    terms.grant = parameters.grant + ways.frame(call.root, home, kWordBytes) + ways.frame(home, call.root, kWordBytes);
   }
   return terms;
 }

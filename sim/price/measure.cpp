@@ -250,8 +250,16 @@ Parameters measure(const EndpointCosts& engine, const EndpointCosts& switches) {
     return bench.run(std::move(programs), true)[5];
   };
   found.gap_switch = (through(28, kShort) - through(12, kShort)) / 16;
-  found.gap_switch_granted =
-      (through(16, segment) - through(8, segment)) / 8 - bench.to_unit(segment) - bench.from_unit(0);
+  const auto asked = [&](std::uint32_t n) {
+    Moves sender, taken, unit;
+    for (std::uint32_t i = 0; i < n; ++i) {
+      sender.send({2}, segment);
+      unit.arrive({0}, segment).also_send({1});
+      taken.arrive({2}, segment).keep();
+    }
+    return bench.run({sender, taken, unit}, true)[0];
+  };
+  found.gap_asked = (asked(8) - asked(4)) / 4 - bench.to_unit(0) - bench.from_unit(0);
   return found;
 }
 

@@ -37,12 +37,12 @@ struct Parameters {
   Overhead gap_fan_in;         ///< between messages that one move takes
   /// Of messages of a pair that have to be granted, two at a time: beside half of the way there and back.
   double gap_granted = 0;
-  double gap_program = 0;         ///< between moves of a program that is longer than engines know by heart
-  double byte = 0;                ///< G of the engine; the links have theirs
-  double grant = 0;               ///< of a message that has to be granted: what it waits for beside the grant's own way
-  Overhead alpha;                 ///< of a switch: from the last word of what it folds to the first one of the result
-  double gap_switch = 0;          ///< between messages that a switch passes on to one rank
-  double gap_switch_granted = 0;  ///< of those that have to be granted: beside the way there and back
+  double gap_program = 0;  ///< between moves of a program that is longer than engines know by heart
+  double byte = 0;         ///< G of the engine; the links have theirs
+  double grant = 0;        ///< of a message that has to be granted: what it waits for beside the grant's own way
+  Overhead alpha;          ///< of a switch: from the last word of what it folds to the first one of the result
+  double gap_switch = 0;   ///< between messages that a switch passes on to one rank
+  double gap_asked = 0;    ///< between messages for which a switch is asked: beside the ways of request and grant
 
   friend bool operator==(const Parameters&, const Parameters&) = default;
 };

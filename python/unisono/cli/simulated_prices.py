@@ -44,7 +44,7 @@ PARAMETERS = {
     "grant": ("o", "a grant, beside its way"),
     "alpha": ("α", "a switch: from the last operand to the result"),
     "gap_switch": ("g", "between messages that a switch passes on"),
-    "gap_switch_granted": ("g", "between granted ones, beside their way"),
+    "gap_asked": ("g", "between those a switch is asked for, beside ways"),
 }
 
 
@@ -183,8 +183,8 @@ def _print(console: Console, answer: dict[str, Any]) -> None:
     for sentence in sentences(answer):
         console.print(sentence, markup=False)
     console.print(
-        "Simulated with engines and switches as their costs; those of switches are assumptions. Closed forms: LogGP, "
-        "and LoGcN of switches, by parameters of microbenchmarks (`unisono calibrate --switch`).",
+        "Simulated with engines as their costs; switches take no time. Closed forms: LogGP, and LoGcN of switches, by "
+        "parameters of microbenchmarks (`unisono calibrate --switch`).",
         style="dim",
     )
 

@@ -97,7 +97,7 @@ void each_parameter(Known& known, F&& with) {
   with("grant", known.grant);
   with("alpha", known.alpha);
   with("gap_switch", known.gap_switch);
-  with("gap_switch_granted", known.gap_switch_granted);
+  with("gap_asked", known.gap_asked);
 }
 
 json json_of(const Parameters& known) {
