@@ -93,7 +93,7 @@ class Endpoint {
    public:
     /// A packet that is announced at `begin`, and has passed at `end`. It waits for those before it.
     void add(std::uint64_t begin, std::uint64_t end) {
-      spans_.push_back({std::max(begin, spans_.empty() ? 0 : spans_.back().second), end});
+      spans_.emplace_back(std::max(begin, spans_.empty() ? 0 : spans_.back().second), end);
     }
     /// From when on control can go that is there now.
     std::uint64_t gap(std::uint64_t now) {

@@ -102,9 +102,11 @@ def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
     if options.network is not None:
         return simulated_prices.execute(options)
-    for name in ("switch", "parameters"):
+    for name in ("switch", "parameters", "segment_bytes"):
         if getattr(options, name) is not None:
-            raise InvalidArgumentError(f"--{name} is of a simulated network; say which with --network FILE")
+            raise InvalidArgumentError(
+                f"--{name.replace('_', '-')} is of a simulated network; say which with --network FILE"
+            )
     answer = explain(options)
     if options.format == "json":
         print(json.dumps(answer, indent=2))

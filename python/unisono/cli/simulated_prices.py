@@ -97,6 +97,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--switch", choices=("native", "off"), help="whether the switches that FILE names take part (native)"
     )
     group.add_argument(
+        "--segment-bytes", type=int, metavar="N", help="longest segments of the engines, as a job's setting (8128)"
+    )
+    group.add_argument(
         "--parameters", metavar="FILE", help="of LogGP and LoGcN, as `unisono calibrate --switch --file` writes them"
     )
 
@@ -120,7 +123,8 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         "--bytes", options.bytes if collective.data else 0, "--dtype", options.dtype,
     ]  # fmt: skip
     for name, value in (
-        ("--switch", options.switch), ("--parameters", options.parameters), ("--algorithms", options.algorithm)
+        ("--switch", options.switch), ("--parameters", options.parameters), ("--algorithms", options.algorithm),
+        ("--segment", options.segment_bytes),
     ):  # fmt: skip
         if value:
             arguments += [name, value]

@@ -28,14 +28,14 @@ using namespace unisono::sim;  // NOLINT(google-build-using-namespace): this is 
 
 constexpr const char* kUsage =
     "unisono-network-price --config FILE -n RANKS --op OP --bytes N [--dtype NAME] [--algorithms NAME,...] [--switch "
-    "native|off] [--parameters FILE] [--seconds S], or --measure";
+    "native|off] [--segment BYTES] [--parameters FILE] [--seconds S], or --measure [--segment BYTES]";
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kInvalidArgument, what); }
 
 /// The options, by name; each but --measure has a value.
 std::map<std::string, std::string, std::less<>> options_of(int count, char** arguments) {
-  constexpr std::string_view kNames[] = {"--config", "-n",        "--op",         "--bytes",     "--dtype",
-                                         "--switch", "--seconds", "--parameters", "--algorithms"};
+  constexpr std::string_view kNames[] = {"--config", "-n",        "--op",         "--bytes",      "--dtype",
+                                         "--switch", "--seconds", "--parameters", "--algorithms", "--segment"};
   std::map<std::string, std::string, std::less<>> found;
   for (int i = 1; i < count; ++i) {
     const std::string name = arguments[i];
@@ -160,7 +160,13 @@ json answer(int count, char** arguments) {
     const auto found = options.find(name);
     return found == options.end() ? std::string(usual) : found->second;
   };
-  const EndpointCosts engine, switches = costs_of_switch();
+  EndpointCosts engine, switches = costs_of_switch();
+  const std::uint64_t segment = number("--segment", option("--segment", "8128"), engine.segment);
+  if (segment < engine.eager_limit || segment % 64 != 0) {
+    refuse(formatted("--segment: {} bytes were given; allowed are multiples of 64 from {} to {}", segment,
+                     engine.eager_limit, engine.segment));
+  }
+  engine.segment = switches.segment = segment;
   if (options.contains("--measure")) return {{"parameters", json_of(measure(engine, switches))}};
 
   const std::string file = option("--config", ""), mode = option("--switch", "");

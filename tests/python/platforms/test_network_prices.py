@@ -84,6 +84,17 @@ def test_faster_links_make_it_faster(capsys: pytest.CaptureFixture[str], tmp_pat
     assert 7 < times[0] / times[1] < 10.5
 
 
+def test_segments_are_as_long_as_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "star.conf"
+    file.write_text("policy = pause\n")
+    call = ("allreduce", "--bytes", "64K", "--network", file, "--algorithm", "recursive_doubling")
+    # Verilated engines took 2343 and 2240 cycles.
+    for more, cycles in (((), 2343), (("--segment-bytes", 4096), 2240)):
+        (only,) = explain(capsys, *call, *more)["candidates"]
+        assert only["cycles"] == pytest.approx(cycles, rel=0.01)
+    assert "4100 bytes were given" in refused(capsys, "explain", *call, "--segment-bytes", 4100)
+
+
 def test_the_table_fits_and_says_what_to_name(
     capsys: pytest.CaptureFixture[str], network: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
