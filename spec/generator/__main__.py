@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import cpp, cpp_calls, cpp_collectives, markdown, python, python_collectives, systemverilog
-from .model import SpecError, load
+from . import cpp, cpp_calls, cpp_collectives, handlers, markdown, python, python_collectives, systemverilog
+from .model import SpecError, load, load_handlers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def outputs() -> dict[Path, str]:
     """Every generated file with its text."""
     spec = load(ROOT / "spec")
+    machine = load_handlers(ROOT / "spec")
     return {
         ROOT / "core/generated/spec.hpp": cpp.emit(spec),
         ROOT / "core/generated/collectives.hpp": cpp_collectives.emit(spec),
@@ -24,6 +25,9 @@ def outputs() -> dict[Path, str]:
         ROOT / "python/unisono/_spec.py": python.emit(spec),
         ROOT / "python/unisono/_collective_calls.py": python_collectives.emit(spec),
         ROOT / "rtl/generated/unisono_spec_pkg.sv": systemverilog.emit(spec),
+        ROOT / "switch/handler/generated/isa.hpp": handlers.emit_cpp(machine),
+        ROOT / "python/unisono/handler/_isa.py": handlers.emit_python(machine),
+        ROOT / "docs/reference/handler-isa.md": handlers.emit_markdown(machine),
         ROOT / "docs/reference/spec.md": markdown.emit(spec),
         ROOT / "docs/reference/errors.md": markdown.emit_errors(spec),
     }

@@ -36,7 +36,8 @@ def _mask(bits: int) -> str:
     return f"0x{(1 << bits) - 1:x}U" if bits <= 32 else f"0x{(1 << bits) - 1:x}ULL"
 
 
-def _enumeration(e: Enumeration) -> list[str]:
+def emit_enumeration(e: Enumeration) -> list[str]:
+    """An enumeration, its names, and its attributes."""
     name = pascal(e.name)
     lines = [f"/// {e.doc}", f"enum class {name} : {_storage(e.bits)} {{"]
     lines += [f"  {constant(v.name)} = {v.value},  ///< {v.doc}" for v in e.values]
@@ -92,7 +93,8 @@ def _decode_field(f: Field) -> list[str]:
     return [f"  value.{f.name} = static_cast<{kind}>({raw});"]
 
 
-def _record(r: Record) -> list[str]:
+def emit_record(r: Record) -> list[str]:
+    """A record, with encode and decode."""
     name = pascal(r.name)
     words = f"std::array<std::uint64_t, {r.words}>"
     lines = [f"/// {r.doc}", f"struct {name} {{"]
@@ -146,7 +148,7 @@ def emit(spec: Specification) -> str:
         "",
     ]
     for e in spec.enumerations.values():
-        lines += _enumeration(e)
+        lines += emit_enumeration(e)
     lines += ["/// Result of every operation.", "enum class ErrorCode : std::uint16_t {"]
     lines += [f"  {constant(v.name)} = {v.value},  ///< {v.doc}" for v in spec.errors]
     lines += ["};", ""]
@@ -165,7 +167,7 @@ def emit(spec: Specification) -> str:
     lines += [f"inline constexpr std::uint64_t {constant(v.name)} = {v.value};  ///< {v.doc}" for v in spec.limits]
     lines += [""]
     for r in spec.records.values():
-        lines += _record(r)
+        lines += emit_record(r)
     lines += ["/// Byte offsets in exchange memory.", "namespace exchange {"]
     lines += [f"inline constexpr std::uint32_t kBytes = {spec.exchange_bytes};"]
     for reg in spec.registers:

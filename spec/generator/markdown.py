@@ -25,7 +25,8 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     return [*lines, ""]
 
 
-def _enumeration(e: Enumeration) -> list[str]:
+def emit_enumeration(e: Enumeration) -> list[str]:
+    """A section with the table of an enumeration."""
     attributes = sorted({key for v in e.values for key in v.attributes})
     rows = [
         (str(v.value), f"`{v.name}`", *(str(v.attributes[a]) for a in attributes), v.doc)
@@ -39,7 +40,8 @@ def _bits(offset: int, bits: int) -> str:
     return str(offset) if bits == 1 else f"{offset + bits - 1}:{offset}"
 
 
-def _record(r: Record) -> list[str]:
+def emit_record(r: Record) -> list[str]:
+    """A section with the table of a record."""
     size = "" if "bytes)" in r.doc else f" {r.bits // 8} bytes."
     lines = [f"### {r.name}", "", _sentence(r.doc) + size, ""]
     rows = []
@@ -124,7 +126,7 @@ def emit(spec: Specification) -> str:
         "",
     ]
     for e in spec.enumerations.values():
-        lines += _enumeration(e)
+        lines += emit_enumeration(e)
     lines += _collectives(spec)
     lines += [
         "## Records",
@@ -135,7 +137,7 @@ def emit(spec: Specification) -> str:
         "",
     ]
     for r in spec.records.values():
-        lines += _record(r)
+        lines += emit_record(r)
     lines += [
         "## Exchange memory",
         "",

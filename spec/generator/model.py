@@ -309,3 +309,13 @@ def load(folder: Path) -> Specification:
         _registers(exchange),
         collectives,
     )
+
+
+def load_handlers(folder: Path) -> Specification:
+    """Reads and checks `handlers.yaml`, the machine of handlers in a switch, in `folder`. Raises SpecError."""
+    given = _read(folder / "handlers.yaml")
+    enumerations = {name: _enumeration(name, entry, {}) for name, entry in given["enumerations"].items()}
+    records: dict[str, Record] = {}
+    for name, entry in given["records"].items():
+        records[name] = _record(name, entry, enumerations, records)
+    return Specification(enumerations, (), _limits(given["limits"]), records, 0, (), ())

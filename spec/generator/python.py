@@ -109,7 +109,8 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _enumeration(e: Enumeration) -> list[str]:
+def emit_enumeration(e: Enumeration) -> list[str]:
+    """An enumeration, and its attributes."""
     name = pascal(e.name)
     lines = ["", "", f"class {name}(IntEnum):", *_docstring(e.doc), ""]
     for v in e.values:
@@ -208,7 +209,8 @@ def _decoded(f: Field, where: str) -> str:
     return raw
 
 
-def _record(r: Record, spec: Specification) -> list[str]:
+def emit_record(r: Record, spec: Specification) -> list[str]:
+    """A record, with encode and decode."""
     name = pascal(r.name)
     size = r.bits // 8
     lines = ["", "", "@dataclass(frozen=True, slots=True)", f"class {name}:", *_docstring(r.doc), ""]
@@ -255,7 +257,7 @@ def emit(spec: Specification) -> str:
     """The whole module as text."""
     lines = [PREAMBLE.rstrip("\n")]
     for e in spec.enumerations.values():
-        lines += _enumeration(e)
+        lines += emit_enumeration(e)
         if e.name == "collective":
             lines += _facts(spec)
     lines += _errors(spec)
@@ -263,6 +265,6 @@ def emit(spec: Specification) -> str:
     for v in spec.limits:
         lines += [f"#: {_capital(v.doc)}.", f"{v.name.upper()}: Final = {v.value}"]
     for r in spec.records.values():
-        lines += _record(r, spec)
+        lines += emit_record(r, spec)
     lines += _exchange(spec)
     return "\n".join(lines) + "\n"

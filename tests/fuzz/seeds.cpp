@@ -31,7 +31,9 @@
 #include "platform/join/pmi.hpp"
 #include "switch/control.hpp"
 #include "switch/frame.hpp"
+#include "switch/handler/binary.hpp"
 #include "tests/cpp/network/wire.hpp"
+#include "tests/cpp/switch/handler/words.hpp"
 
 using namespace unisono;  // NOLINT(google-build-using-namespace)
 
@@ -416,6 +418,25 @@ void switch_control(Corpus& corpus) {
   add(4, std::as_bytes(std::span(status)));
 }
 
+void handlers(Corpus& corpus) {
+  using handler::Element;
+  using handler::Op;
+  // Adds the lanes of a table that the payload names, ten times, and writes the sum.
+  const auto program = handler::payload_of({
+      handler::numbered(Op::kEnter, 0, 0, 9),
+      handler::vector(handler::numbered(Op::kTakeLanes, 1, 1, 4, Element::kI32)),
+      handler::numbered(Op::kSet, 2, 0, 16),
+      handler::vector(handler::registers(Op::kSpvaccXv, Element::kFp32, 3, 1, 0, 2)),
+      handler::immediate(Op::kAdd, Element::kI64, 1, 1, 1),
+      handler::immediate(Op::kCompare, Element::kI64, 4, 1, 10, 1),
+      handler::numbered(Op::kAgain, 0, 4, 1),
+      handler::registers(Op::kPut, Element::kI32, 0, 3),
+      handler::end(),
+  });
+  const auto binary = handler::write_binary(program);
+  corpus.add("handler", {reinterpret_cast<const char*>(binary.data()), binary.size()});
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
@@ -432,6 +453,7 @@ int main(int count, char** arguments) try {
   udp_sessions(corpus);
   slot_frames(corpus);
   switch_control(corpus);
+  handlers(corpus);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "fuzz_seeds: %s\n", error.what());

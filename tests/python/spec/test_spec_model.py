@@ -212,13 +212,22 @@ def test_stale_and_missing_files_are_named(copy: Path) -> None:
         "driver/include/unisono/generated/collectives.hpp",
         "python/unisono/_collective_calls.py",
     }
-    everything = of_collectives | {
-        "core/generated/spec.hpp",
-        "docs/reference/errors.md",
-        "docs/reference/spec.md",
-        "python/unisono/_spec.py",
-        "rtl/generated/unisono_spec_pkg.sv",
+    of_handlers = {
+        "docs/reference/handler-isa.md",
+        "python/unisono/handler/_isa.py",
+        "switch/handler/generated/isa.hpp",
     }
+    everything = (
+        of_collectives
+        | of_handlers
+        | {
+            "core/generated/spec.hpp",
+            "docs/reference/errors.md",
+            "docs/reference/spec.md",
+            "python/unisono/_spec.py",
+            "rtl/generated/unisono_spec_pkg.sv",
+        }
+    )
 
     def stale() -> set[str]:
         done = _generate(copy, "--check")
@@ -240,7 +249,21 @@ def test_stale_and_missing_files_are_named(copy: Path) -> None:
     limits.write_text(
         limits.read_text(encoding="utf-8").replace("window: {value: 32", "window: {value: 16"), encoding="utf-8"
     )
-    assert stale() == everything - of_collectives - {"docs/reference/errors.md"}
+    assert stale() == everything - of_collectives - of_handlers - {"docs/reference/errors.md"}
+
+
+def test_handlers_are_generated_from_their_own_file(copy: Path) -> None:
+    assert _generate(copy).returncode == 0
+    machine = copy / "spec/handlers.yaml"
+    machine.write_text(
+        machine.read_text(encoding="utf-8").replace("lanes: {value: 16", "lanes: {value: 8"), encoding="utf-8"
+    )
+    done = _generate(copy)
+    assert sorted(done.stdout.split()[1::2]) == [
+        "docs/reference/handler-isa.md",
+        "python/unisono/handler/_isa.py",
+        "switch/handler/generated/isa.hpp",
+    ]
 
 
 def test_a_contradiction_ends_the_generator_with_a_sentence(copy: Path) -> None:

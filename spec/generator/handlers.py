@@ -1,0 +1,69 @@
+"""Emits what is known of handlers in a switch: the C++ header, the Python module and the reference page."""
+
+from __future__ import annotations
+
+from . import cpp, markdown, python
+from .model import Specification
+
+
+def emit_cpp(spec: Specification) -> str:
+    """The header, freestanding."""
+    lines = [
+        "// Generated from spec/handlers.yaml by `python -m spec.generator`. Do not edit.",
+        "#pragma once",
+        "",
+        "#include <array>",
+        "#include <cstddef>",
+        "#include <cstdint>",
+        "",
+        "namespace unisono::handler {",
+        "",
+    ]
+    for enumeration in spec.enumerations.values():
+        lines += cpp.emit_enumeration(enumeration)
+    for v in spec.limits:
+        lines += [f"inline constexpr std::uint32_t {cpp.constant(v.name)} = {v.value};  ///< {v.doc}"]
+    lines += [""]
+    for record in spec.records.values():
+        lines += cpp.emit_record(record)
+    lines += ["}  // namespace unisono::handler", ""]
+    return "\n".join(lines)
+
+
+def emit_python(spec: Specification) -> str:
+    """The module."""
+    preamble = python.PREAMBLE.rstrip("\n")
+    first, _, rest = preamble.partition('"""The specification')
+    _, _, rest = rest.partition('"""')
+    rest = rest.replace("from dataclasses import dataclass, field\n", "from dataclasses import dataclass\n")
+    lines = [first + '"""Instructions of handlers in a switch: enumerations, their encoded form, limits."""' + rest]
+    for enumeration in spec.enumerations.values():
+        lines += python.emit_enumeration(enumeration)
+    lines += ["", ""]
+    for v in spec.limits:
+        lines += [f"#: {v.doc[:1].upper()}{v.doc[1:]}.", f"{v.name.upper()}: Final = {v.value}"]
+    for record in spec.records.values():
+        lines += python.emit_record(record, spec)
+    return "\n".join(lines) + "\n"
+
+
+def emit_markdown(spec: Specification) -> str:
+    """The reference page."""
+    lines = [
+        markdown.GENERATED,
+        "",
+        "# Instructions of handlers",
+        "",
+        "What handlers in a switch are compiled to ([handlers](../handlers.md)). An instruction is a word of 64 bits.",
+        "",
+        "## The word",
+        "",
+    ]
+    for record in spec.records.values():
+        lines += markdown.emit_record(record)
+    lines += ["## Numbers", ""]
+    for enumeration in spec.enumerations.values():
+        lines += markdown.emit_enumeration(enumeration)
+    lines += ["## Limits", ""]
+    lines += [f"- `{v.name}` = {v.value}: {v.doc}" for v in spec.limits]
+    return "\n".join(lines) + "\n"
