@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all bench-streams bench-cables bench-vector-matrix bench-offload bench-dlrm bench-switch whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all bench-streams bench-cables bench-vector-matrix bench-offload bench-dlrm bench-switch handlers whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -117,6 +117,8 @@ mpi: packages-peers package ## installs Open MPI and MPICH, and builds what carr
 torch: environment-torch package ## installs torch for `import unisono.torch`, in .venv-torch
 	@.venv-torch/bin/python -c 'import torch; print("  torch", torch.__version__, "in .venv-torch; python/ must be on its path")'
 
+handlers: packages-handlers package ## installs clang 14, by which unisono switch compile reads handlers in C
+
 test-torch: torch ## torch's own distributed tests on Unisono, beside gloo: a table
 	@.venv-torch/bin/python tests/pytorch/table.py
 
@@ -178,7 +180,7 @@ distclean: clean ## and the Python environments
 	@rm -rf .venv .venv-peers
 
 # The steps below look for themselves whether there is anything to do.
-.PHONY: packages-build packages-test packages-rtl packages-peers packages-fuzz packages-vector-matrix environment environment-dev environment-rtl environment-peers environment-torch library package tests
+.PHONY: packages-build packages-test packages-rtl packages-peers packages-fuzz packages-vector-matrix packages-handlers environment environment-dev environment-rtl environment-peers environment-torch library package tests
 
 packages-build:
 	@tools/packages build
@@ -194,6 +196,9 @@ packages-peers:
 
 packages-vector-matrix:
 	@tools/packages vector-matrix
+
+packages-handlers:
+	@tools/packages handlers
 
 packages-fuzz:
 	@tools/packages fuzz

@@ -13,4 +13,5 @@ NB_MODULE(_core, module) {
   unisono::python::bind_foreign_array(module);
   unisono::python::bind_shmem(module);
   unisono::python::bind_switch(module);
+  unisono::python::bind_handler(module);
 }

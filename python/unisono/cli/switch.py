@@ -14,6 +14,7 @@ from rich.console import Console
 
 from .. import _core
 from ..errors import UnisonoError
+from . import handlers
 from .aggregation import SECRET_FILE, AggregationError, address, secret_in
 from .switch_tables import print_jobs, print_pools, print_status
 
@@ -30,7 +31,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="aggregate collectives of jobs on several hosts, and look after who does",
         description="A switch is a process beside an ordinary network. It folds what the ranks of jobs send to it, and "
         "sends each of them the result (`unisono run --aggregate`). Who asks it for anything must know its secret: a "
-        "file with one line of 16 characters or more that only its owner may read (openssl rand -hex 32).",
+        "file with one line of 16 characters or more that only its owner may read (openssl rand -hex 32). "
+        "`compile` and `try` need no switch.",
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     start = actions.add_parser(
@@ -54,6 +56,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     _add_secret(start)
     start.set_defaults(execute=_start)
+    handlers.add_parsers(actions)
     for name, text in (
         ("status", "say how a switch is"),
         ("jobs", "list the jobs that a switch aggregates for"),

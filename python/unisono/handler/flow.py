@@ -1,0 +1,423 @@
+"""Where a function's blocks lead: order, loops, and how often each loop goes round at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ._isa import Info
+from .ir import VOID, Block, Code, Const, Inst, Ref, Value
+from .refusal import Refusal
+
+#: No loop may go round more often.
+MOST_ROUNDS = 1 << 24
+
+_INVERSE = {"eq": "ne", "ne": "eq", "ugt": "ule", "ule": "ugt", "uge": "ult", "ult": "uge", "sgt": "sle", "sle": "sgt",
+            "sge": "slt", "slt": "sge"}  # fmt: skip
+_SWAPPED = {"eq": "eq", "ne": "ne", "ugt": "ult", "ult": "ugt", "uge": "ule", "ule": "uge", "sgt": "slt", "slt": "sgt",
+            "sge": "sle", "sle": "sge"}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Loop:
+    """A natural loop; `rounds` is how often it goes back to its head at most."""
+
+    head: str
+    latches: list[str] = field(default_factory=list)
+    blocks: set[str] = field(default_factory=set)
+    rounds: int = 0
+
+
+@dataclass(slots=True)
+class Flow:
+    """What is known of a function's blocks: all in an order in which only loops go back."""
+
+    code: Code
+    order: list[str]
+    successors: dict[str, list[str]]
+    predecessors: dict[str, list[str]]
+    loops: dict[str, Loop]
+
+
+def split_edges(code: Code) -> None:
+    """Puts a block into each edge from a block with several successors to one with several predecessors: copies for
+    the latter's phis have a place then.
+    """
+    into: dict[str, int] = {}
+    for block in code.blocks.values():
+        for name in block.insts[-1].blocks:
+            into[name] = into.get(name, 0) + 1
+    for block in list(code.blocks.values()):
+        last = block.insts[-1]
+        if len(last.blocks) < 2:
+            continue
+        made: dict[str, str] = {}
+        for i, name in enumerate(last.blocks):
+            target = code.blocks[name]
+            if into[name] < 2 or target.insts[0].op != "phi":
+                continue
+            if name in made:  # two ways of a switch to the same block
+                last.blocks[i] = made[name]
+                continue
+            between = made[name] = f"%{block.name}>{name}"
+            last.blocks[i] = between
+            code.blocks[between] = Block(between, [Inst("br", VOID, blocks=[name], line=last.line)])
+            for phi in target.insts:
+                if phi.op != "phi":
+                    break
+                keep = [(v, b) for v, b in zip(phi.args, phi.blocks, strict=True) if b != block.name]
+                value = next(v for v, b in zip(phi.args, phi.blocks, strict=True) if b == block.name)
+                phi.args = [v for v, _ in keep] + [value]
+                phi.blocks = [b for _, b in keep] + [between]
+
+
+def find_flow(code: Code) -> Flow:
+    """Order and loops; Refusal if the blocks go round otherwise than in loops with one head."""
+    entry = next(iter(code.blocks))
+    successors = {name: list(dict.fromkeys(b.insts[-1].blocks)) for name, b in code.blocks.items()}
+    order = _postorder(entry, successors, {})
+    order.reverse()
+    predecessors: dict[str, list[str]] = {name: [] for name in order}
+    for name in order:
+        for target in successors[name]:
+            predecessors[target].append(name)
+    dominators = _dominators(order, predecessors)
+
+    def dominates(above: str, below: str) -> bool:
+        while below != above and dominators[below] != below:
+            below = dominators[below]
+        return below == above
+
+    place = {name: i for i, name in enumerate(order)}
+    loops: dict[str, Loop] = {}
+    for name in order:
+        for target in successors[name]:
+            if place[target] > place[name]:
+                continue
+            if not dominates(target, name):
+                raise Refusal("a loop that is entered at two places", code.blocks[name].insts[-1].line)
+            loop = loops.setdefault(target, Loop(target, blocks={target}))
+            loop.latches.append(name)
+            todo = [name]
+            while todo:
+                block = todo.pop()
+                if block not in loop.blocks:
+                    loop.blocks.add(block)
+                    todo += predecessors[block]
+    # Again, so that what is behind a loop stands behind all of it.
+    order = _postorder(entry, successors, loops)
+    order.reverse()
+    found = Flow(code, order, successors, predecessors, loops)
+    bounds = Bounds(found, dominates)
+    for loop in loops.values():
+        loop.rounds = bounds.rounds(loop)
+    return found
+
+
+def _postorder(entry: str, successors: dict[str, list[str]], loops: dict[str, Loop]) -> list[str]:
+    """Blocks after all that they lead to; ways out of loops are gone first."""
+    seen = {entry}
+    result: list[str] = []
+    depth: dict[str, int] = {}
+    for loop in loops.values():
+        for block in loop.blocks:
+            depth[block] = depth.get(block, 0) + 1
+    stack = [(entry, iter(sorted(successors[entry], key=lambda n: depth.get(n, 0))))]
+    while stack:
+        name, rest = stack[-1]
+        for target in rest:
+            if target not in seen:
+                seen.add(target)
+                stack.append((target, iter(sorted(successors[target], key=lambda n: depth.get(n, 0)))))
+                break
+        else:
+            result.append(name)
+            stack.pop()
+    return result
+
+
+def _dominators(order: list[str], predecessors: dict[str, list[str]]) -> dict[str, str]:
+    """The nearest dominator of each block (Cooper, Harvey, Kennedy, "A simple, fast dominance algorithm", 2001)."""
+    place = {name: i for i, name in enumerate(order)}
+    nearest: dict[str, str] = {order[0]: order[0]}
+    changed = True
+    while changed:
+        changed = False
+        for name in order[1:]:
+            new: str | None = None
+            for other in predecessors[name]:
+                if other not in nearest:
+                    continue
+                if new is None:
+                    new = other
+                    continue
+                a, b = other, new
+                while a != b:
+                    while place[a] > place[b]:
+                        a = nearest[a]
+                    while place[b] > place[a]:
+                        b = nearest[b]
+                new = a
+            if new is not None and nearest.get(name) != new:
+                nearest[name] = new
+                changed = True
+    return nearest
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """A value that a loop changes: begins at `start`, and is `start + offset + k * step` in round k; with step 0 each
+    round takes at least one bit from it.
+    """
+
+    phi: Inst
+    start: list[Value]
+    step: int
+    offset: int = 0
+
+
+class Bounds:
+    """The largest values that numbers can have, and from them how often loops go round at most.
+
+    A bound that rests on an overflow that does not happen may be too small. Then the handler is stopped at it: machines
+    count rounds. So nothing here has to be proven for wrapping numbers.
+    """
+
+    def __init__(self, flow: Flow, dominates: object) -> None:
+        self._flow = flow
+        self._dominates = dominates
+        self._of: dict[str, Inst] = {}
+        self._block: dict[str, str] = {}
+        for name, block in flow.code.blocks.items():
+            for inst in block.insts:
+                if inst.name:
+                    self._of[inst.name] = inst
+                    self._block[inst.name] = name
+        self._known: dict[str, int] = {}
+        self._asked: set[str] = set()
+        self._rounds: dict[str, int | None] = {}
+
+    def rounds(self, loop: Loop) -> int:
+        """Refusal if there is no bound."""
+        found = self._find_rounds(loop)
+        line = self._line(loop)
+        if found is None:
+            raise Refusal("this loop has no bound that is known when the handler is compiled; count up to a constant, "
+                          "or to a number that cannot be larger than one", line)  # fmt: skip
+        if found > MOST_ROUNDS:
+            raise Refusal(f"this loop may go round {found} times; allowed are {MOST_ROUNDS}: bound it by a constant, "
+                          f"too", line)  # fmt: skip
+        return found
+
+    def _line(self, loop: Loop) -> int:
+        lines = [
+            inst.line for name in (*loop.latches, loop.head) for inst in reversed(self._flow.code.blocks[name].insts)
+        ]
+        return min((line for line in lines if line), default=0)
+
+    def _find_rounds(self, loop: Loop) -> int | None:
+        if loop.head in self._rounds:
+            return self._rounds[loop.head]
+        self._rounds[loop.head] = None  # for whoever asks meanwhile
+        best: int | None = None
+        for name in loop.blocks:
+            last = self._flow.code.blocks[name].insts[-1]
+            if last.op != "br" or len(last.blocks) != 2:
+                continue
+            leaves = [b not in loop.blocks for b in last.blocks]
+            if leaves[0] == leaves[1] or not all(self._dominates(name, latch) for latch in loop.latches):  # type: ignore[operator]
+                continue
+            found = self._exit(loop, last.args[0], leaves[0])
+            if found is not None:
+                best = found if best is None else min(best, found)
+        self._rounds[loop.head] = best
+        return best
+
+    def _exit(self, loop: Loop, condition: Value, when: bool) -> int | None:
+        """Rounds before the condition is `when` at the latest."""
+        inst = self._inst(condition)
+        if inst is None:
+            return None
+        if inst.op == "phi" and self._block[inst.name] == loop.head:
+            later = [v for v, b in zip(inst.args, inst.blocks, strict=True) if b in loop.blocks]
+            return 1 if all(v == Const(inst.type, int(when)) for v in later) else None
+        if inst.op == "xor" and inst.args[1] == Const(inst.type, 1):
+            return self._exit(loop, inst.args[0], not when)
+        parts: list[Value] = []
+        if inst.op == ("or" if when else "and"):
+            parts = inst.args
+        elif inst.op == "select" and inst.args[1 if when else 2] == Const(inst.type, int(when)):
+            parts = [inst.args[0], inst.args[2 if when else 1]]
+        if parts:
+            found = [n for part in parts if (n := self._exit(loop, part, when)) is not None]
+            return min(found, default=None)
+        if inst.op != "icmp":
+            return None
+        predicate = inst.text if when else _INVERSE[inst.text]
+        best: int | None = None
+        first, second = inst.args
+        for left, right, how in ((first, second, predicate), (second, first, _SWAPPED[predicate])):
+            course = self._course(loop, left, 0)
+            if course is not None:
+                found_rounds = self._until(course, how, right)
+                if found_rounds is not None:
+                    best = found_rounds if best is None else min(best, found_rounds)
+        return best
+
+    def _until(self, course: _Course, how: str, right: Value) -> int | None:
+        """Rounds before `course how right`."""
+        bits = course.phi.type.bits
+        signed = how[0] == "s" or course.step < 0
+        if course.step == 0:
+            small = isinstance(right, Const) and (right.value == 0 if how == "eq" else how in ("ult", "ule"))
+            return bits + 1 if small else None
+        if isinstance(right, Const):
+            high = low = _signed(right.value, bits) if signed else right.value
+        else:
+            high, low = self.most(right), 0
+        begins = [_signed(v.value, bits) if signed else v.value for v in course.start if isinstance(v, Const)]
+        least = min([0, *begins]) if len(begins) < len(course.start) else min(begins)
+        if course.step > 0:
+            if how not in ("eq", "uge", "ugt", "sge", "sgt"):
+                return None
+            if signed and len(begins) < len(course.start) and any(self.most(v) >> (bits - 1) for v in course.start):
+                return None  # it may begin far below 0
+            span = high + how.endswith("gt") - least - course.offset
+        else:
+            if how not in ("eq", "ule", "ult", "sle", "slt"):
+                return None
+            if how == "eq" and low < 0 and low != -1:
+                return None
+            most = max([*begins, *(self.most(v) for v in course.start if not isinstance(v, Const))])
+            span = most + course.offset - low + how.endswith("lt")
+        return max(0, -(-span // abs(course.step)))
+
+    def _course(self, loop: Loop, value: Value, offset: int) -> _Course | None:
+        inst = self._inst(value)
+        if inst is None or self._block[inst.name] not in loop.blocks:
+            return None
+        if inst.op in ("zext", "trunc", "sext", "freeze"):
+            return self._course(loop, inst.args[0], offset)
+        if inst.op == "phi" and self._block[inst.name] == loop.head:
+            return self._phi_course(loop, inst, offset)
+        if inst.op == "add" and isinstance(inst.args[1], Const):
+            return self._course(loop, inst.args[0], offset + _signed(inst.args[1].value, inst.type.bits))
+        if inst.op in ("lshr", "and"):
+            found = self._course(loop, inst.args[0], 0)
+            return found if found is not None and found.step == 0 else None
+        return None
+
+    def _phi_course(self, loop: Loop, phi: Inst, offset: int) -> _Course | None:
+        start: list[Value] = []
+        steps: set[int] = set()
+        for value, block in zip(phi.args, phi.blocks, strict=True):
+            if block not in loop.blocks:
+                start.append(value)
+                continue
+            step = self._step(phi, value)
+            if step is None:
+                return None
+            steps.add(step)
+        if len(steps) != 1:
+            return None
+        (step,) = steps
+        return _Course(phi, start, step, offset)
+
+    def _step(self, phi: Inst, value: Value) -> int | None:
+        inst = self._inst(value)
+        if inst is None:
+            return None
+        first = inst.args[0] if inst.args else None
+        from_phi = isinstance(first, Ref) and first.name == phi.name
+        if inst.op == "add" and from_phi and isinstance(inst.args[1], Const):
+            return _signed(inst.args[1].value, inst.type.bits) or None
+        if inst.op == "add" and isinstance(inst.args[1], Const):  # several additions, as a loop unrolled by hand
+            inner = self._step(phi, inst.args[0])
+            return inner + _signed(inst.args[1].value, inst.type.bits) or None if inner else None
+        if inst.op in ("lshr", "udiv") and from_phi and isinstance(inst.args[1], Const):
+            return 0 if inst.args[1].value > (inst.op == "udiv") else None
+        if inst.op == "and":
+            for other in inst.args:
+                less = self._inst(other)
+                if (
+                    less is not None
+                    and less.op == "add"
+                    and less.args[0] == Ref(phi.type, phi.name)
+                    and less.args[1] == Const(phi.type, (1 << phi.type.bits) - 1)
+                ):
+                    return 0
+        return None
+
+    def _inst(self, value: Value) -> Inst | None:
+        return self._of.get(value.name) if isinstance(value, Ref) else None
+
+    def most(self, value: Value) -> int:
+        """The largest unsigned number that a value can be."""
+        whole = (1 << value.type.bits) - 1
+        if isinstance(value, Const):
+            return value.value
+        if not isinstance(value, Ref) or value.type.kind != "int" or value.name in self._asked:
+            return whole
+        if value.name not in self._known:
+            self._asked.add(value.name)
+            self._known[value.name] = min(whole, self._most_of(self._of[value.name], whole))
+            self._asked.discard(value.name)
+        return self._known[value.name]
+
+    def _most_of(self, inst: Inst, whole: int) -> int:
+        args = inst.args
+        if inst.op in ("zext", "freeze", "trunc"):
+            return self.most(args[0])
+        if inst.op == "and":
+            return min(self.most(args[0]), self.most(args[1]))
+        if inst.op in ("or", "xor"):
+            return int((1 << max(self.most(args[0]).bit_length(), self.most(args[1]).bit_length())) - 1)
+        if inst.op == "lshr" and isinstance(args[1], Const):
+            return self.most(args[0]) >> args[1].value
+        if inst.op == "udiv" and isinstance(args[1], Const) and args[1].value:
+            return self.most(args[0]) // args[1].value
+        if inst.op == "urem":
+            return min(self.most(args[0]), max(0, self.most(args[1]) - 1))
+        if inst.op == "add":
+            if isinstance(args[1], Const) and args[1].value >> (inst.type.bits - 1):  # a - constant
+                less = (1 << inst.type.bits) - args[1].value
+                # Where a is smaller the loop behind it is not entered, or goes round until it is stopped.
+                return max(0, self.most(args[0]) - less)
+            total = self.most(args[0]) + self.most(args[1])
+            return total if total <= whole else whole
+        if inst.op == "mul":
+            return min(whole, self.most(args[0]) * self.most(args[1]))
+        if inst.op == "shl" and isinstance(args[1], Const):
+            return min(whole, self.most(args[0]) << args[1].value)
+        if inst.op == "select":
+            return max(self.most(args[1]), self.most(args[2]))
+        if inst.op == "phi":
+            return self._most_phi(inst)
+        if inst.op == "call":
+            if inst.text.startswith("us_") and inst.text[3:].upper() in Info.__members__:
+                return Info[inst.text[3:].upper()].most
+            if inst.text.startswith("llvm.umin"):
+                return min(self.most(args[0]), self.most(args[1]))
+            if inst.text.startswith(("llvm.umax", "llvm.smax")):
+                return max(self.most(args[0]), self.most(args[1]))
+            if inst.text.startswith("llvm.smin"):  # of numbers that are not negative, which a bound is
+                return min(self.most(args[0]), self.most(args[1]))
+            if inst.text.startswith(("llvm.ctpop", "llvm.ctlz", "llvm.cttz")):
+                return inst.type.bits
+        return whole
+
+    def _most_phi(self, inst: Inst) -> int:
+        loop = self._flow.loops.get(self._block[inst.name])
+        if loop is not None:
+            course = self._phi_course(loop, inst, 0)
+            if course is not None:
+                begin = max(self.most(v) for v in course.start)
+                if course.step <= 0:
+                    return begin
+                rounds = self._find_rounds(loop)
+                if rounds is not None:
+                    return begin + rounds * course.step
+        return max(self.most(v) for v in inst.args)
+
+
+def _signed(value: int, bits: int) -> int:
+    return value - (1 << bits) if value >> (bits - 1) else value

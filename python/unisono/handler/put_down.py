@@ -1,0 +1,162 @@
+"""Where instructions are put down, over registers without end: constants, addresses, operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._isa import Element, Op
+from .flow import Flow
+from .ir import Address, Const, Inst, Lanes, Ref, Type, Value
+from .refusal import Refusal
+from .words import ZERO, Word
+
+#: By bits.
+INTEGERS = {8: Element.I8, 16: Element.I16, 32: Element.I32, 64: Element.I64}
+
+
+def element_of(kind: Type) -> Element:
+    """What an instruction calls a value of this type, or of its lanes: the smallest element that holds it."""
+    scalar = kind.scalar
+    if kind.is_vector and kind.count != 16:
+        raise Refusal(f"a vector of {kind.count} lanes; vectors have 16")
+    if scalar.kind == "float":
+        return Element.FP32 if scalar.bits == 32 else Element.FP64
+    if scalar.kind == "pointer" and not kind.is_vector:
+        return Element.I64
+    if scalar.kind == "int" and scalar.bits <= 64:
+        return INTEGERS[max(8, scalar.bytes() * 8)]
+    raise Refusal(f"a value of {scalar.bits} bits; numbers have 64 at most" if scalar.kind == "int"
+                  else f"a value that is no number ({scalar.kind})")  # fmt: skip
+
+
+def memory_element(kind: Type) -> Element:
+    """The integer that a value is in memory."""
+    if kind.scalar.kind == "pointer":
+        raise Refusal("a pointer is kept in memory; handlers' pointers cannot escape: keep an index")
+    if kind.scalar.kind == "int" and kind.scalar.bits not in INTEGERS:
+        raise Refusal(f"a value of {kind.scalar.bits} bits in memory; allowed are 8, 16, 32 and 64")
+    return INTEGERS[element_of(kind).bytes * 8]
+
+
+class Words:
+    """The words of one function, as they are put down."""
+
+    def __init__(self, flow: Flow, places: dict[str, int], first_loop: int) -> None:
+        self._flow = flow
+        self._places = places  # of variables, and of local arrays as function and name
+        self._first_loop = first_loop
+        self.vectors: list[bool] = [False]
+        self._registers: dict[str, int] = {}
+        self._at: dict[str, tuple[int, int]] = {}  # addresses: register and offset
+        self._constants: dict[tuple[object, ...], int] = {}
+        self._body: list[Word] = []
+        self._line = 0
+        self._hints: dict[int, int] = {}
+
+    # What is put down.
+
+    def fresh(self, vector: bool = False) -> int:
+        """A new register."""
+        self.vectors.append(vector)
+        return len(self.vectors) - 1
+
+    def word(self, op: Op, element: Element = Element.I64, vector: bool = False, **more: Any) -> int:
+        """Puts an instruction down; gives its destination."""
+        made = Word(op, element, vector, line=self._line, **more)
+        self._body.append(made)
+        return made.rd
+
+    def number(self, value: int) -> int:
+        """A scalar register that holds a number of 64 bits."""
+        if value == 0:
+            return ZERO
+        key = ("scalar", value)
+        if key not in self._constants:
+            self._constants[key] = self._set(self.fresh(), value)
+        return self._constants[key]
+
+    def _set(self, register: int, value: int) -> int:
+        low = value & 0xFFFFFFFF
+        self.word(Op.SET, rd=register, imm=low)
+        if value != extended(low):
+            self.word(Op.SET_HIGH, rd=register, imm=value >> 32)
+        return register
+
+    def _vector_of(self, value: Lanes) -> int:
+        key = ("vector", value.values)
+        if key in self._constants:
+            return self._constants[key]
+        made = self.fresh(True)
+        common = max(set(value.values), key=value.values.count)
+        self.word(Op.SPLAT, vector=True, rd=made, ra=self.number(common))
+        for lane, bits in enumerate(value.values):
+            if bits != common:
+                self.word(Op.INSERT, vector=True, rd=made, ra=self.number(bits), imm=lane, immediate=True)
+        self._constants[key] = made
+        return made
+
+    def register(self, value: Value) -> int:
+        """The register that holds a value."""
+        if isinstance(value, Const):
+            return self.number(value.value)
+        if isinstance(value, Lanes):
+            element_of(value.type)
+            return self._vector_of(value)
+        if isinstance(value, Ref) and value.name in self._registers:
+            return self._registers[value.name]
+        base, offset = self.address(value)
+        if base == ZERO:
+            return self.number(offset % (1 << 64))
+        return base if offset == 0 else self.word(Op.ADD, rd=self.fresh(), ra=base, imm=offset & 0xFFFFFFFF,
+                                                  immediate=True)  # fmt: skip
+
+    def address(self, value: Value) -> tuple[int, int]:
+        """The register and the offset of a pointer."""
+        if isinstance(value, Address):
+            if value.name not in self._places:
+                raise Refusal(f"the address of the function {value.name[1:]}; handlers have no pointers to functions")
+            return ZERO, self._places[value.name] + value.offset
+        if isinstance(value, Const):
+            raise Refusal("an address that is a number; handlers have none")
+        assert isinstance(value, Ref)
+        if value.name in self._at:
+            return self._at[value.name]
+        return self.register_of(value.name), 0
+
+    def register_of(self, name: str) -> int:
+        """The register of an instruction's result, which may be selected later."""
+        if name not in self._registers:
+            raise Refusal("a value that is used before it is there")
+        return self._registers[name]
+
+    def scalar_second(self, value: Value) -> dict[str, Any]:
+        """The second operand: an immediate if it fits."""
+        if isinstance(value, Const):
+            # Of an element of fewer bits than 64 the sign-extended bits are not looked at.
+            number = signed_number(value.value, value.type.bits) if self._whole(value.type) else value.value
+            if -(1 << 31) <= number < 1 << 31:
+                return {"imm": number & 0xFFFFFFFF, "immediate": True}
+        if isinstance(value, Lanes) and len(set(value.values)) == 1:
+            return self.scalar_second(Const(value.type.of[0], value.values[0]))
+        return {"rb": self.register(value)}
+
+    def _move(self, into: int, source: int) -> None:
+        self.word(Op.MOVE, vector=self.vectors[into], rd=into, ra=source)
+
+    def result(self, inst: Inst) -> int:
+        """A new register for an instruction's result."""
+        made = self._registers[inst.name] = self.fresh(inst.type.is_vector)
+        return made
+
+    def _whole(self, kind: Type) -> bool:
+        return kind.scalar.kind != "int" or kind.scalar.bits in INTEGERS
+
+
+def signed_number(value: int, bits: int) -> int:
+    """A number of so many bits with its sign."""
+    return value - (1 << bits) if bits and value >> (bits - 1) & 1 else value
+
+
+def extended(value: int) -> int:
+    """The 64 bits of a number of 32, with its sign."""
+    return signed_number(value, 32) & 0xFFFFFFFFFFFFFFFF

@@ -1,0 +1,100 @@
+"""The order of a block's words: its data-flow graph, and a list schedule over it.
+
+A machine that issues one word a cycle waits where a value is not there yet. What others wait for longest goes first.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from ._isa import Op
+from .words import Part, Word
+
+#: Cycles until a word's result is there: those of the hardware's units, where they have several.
+_LATENCY = {Op.LOAD: 3, Op.TAKE: 3, Op.TAKE_LANES: 3, Op.MUL: 3, Op.DIV: 8, Op.DIV_UNSIGNED: 8, Op.DIV_SIGNED: 8,
+            Op.REM_UNSIGNED: 8, Op.REM_SIGNED: 8, Op.SUM: 16, Op.SPVACC_XV: 16}  # fmt: skip
+_WRITES_MEMORY = frozenset((Op.STORE, Op.SPVACC_VX, Op.SPVACC_VV))
+_READS_MEMORY = frozenset((Op.LOAD, Op.SPVACC_XV))
+_WRITES_STREAM = frozenset((Op.PUT, Op.STREAMOUT))
+#: A block of so many words stays as it is: what is far apart in it need not be near in registers.
+_MOST = 400
+
+
+def _graph(words: list[Word]) -> tuple[list[dict[int, int]], list[int]]:
+    """Of each word those that wait for it, with the cycles that they wait; and for how many words each waits."""
+    after: list[dict[int, int]] = [{} for _ in words]
+    waits = [0] * len(words)
+    written: dict[int, int] = {}
+    read: dict[int, list[int]] = {}
+    stored = streamed = -1
+    loaded: list[int] = []
+
+    def edge(first: int, second: int, cycles: int) -> None:
+        if first < 0 or first == second:
+            return
+        if second not in after[first]:
+            waits[second] += 1
+        after[first][second] = max(cycles, after[first].get(second, 0))
+
+    for i, word in enumerate(words):
+        for register in word.reads():
+            if register in written:
+                edge(written[register], i, _LATENCY.get(words[written[register]].op, 1))
+            read.setdefault(register, []).append(i)
+        into = word.writes()
+        if into >= 0:
+            edge(written.get(into, -1), i, 1)
+            for reader in read.pop(into, []):
+                edge(reader, i, 0)
+            written[into] = i
+            if into in word.reads():
+                read[into] = [i]
+        if word.op in _READS_MEMORY:
+            edge(stored, i, 1)
+            loaded.append(i)
+        elif word.op in _WRITES_MEMORY:
+            edge(stored, i, 1)
+            for reader in loaded:
+                edge(reader, i, 0)
+            stored, loaded = i, []
+        elif word.op in _WRITES_STREAM:
+            edge(streamed, i, 1)
+            streamed = i
+    return after, waits
+
+
+def schedule(part: Part) -> None:
+    """Puts a block's words into an order in which they wait little."""
+    words = part.body
+    if not 2 < len(words) <= _MOST:
+        return
+    after, waits = _graph(words)
+    height = [0] * len(words)
+    for i in range(len(words) - 1, -1, -1):
+        height[i] = max((cycles + height[j] for j, cycles in after[i].items()), default=1)
+    there = [0] * len(words)  # from which cycle on a word can go
+    ready = [(0, -height[i], i) for i in range(len(words)) if waits[i] == 0]
+    heapq.heapify(ready)
+    order: list[Word] = []
+    cycle = 0
+    while ready:
+        begin, _, i = heapq.heappop(ready)
+        cycle = max(cycle, begin)
+        # Of those that can go now the highest.
+        now = [(-height[i], i)]
+        while ready and ready[0][0] <= cycle:
+            _, key, j = heapq.heappop(ready)
+            now.append((key, j))
+        now.sort()
+        _, i = now[0]
+        for key, j in now[1:]:
+            heapq.heappush(ready, (cycle, key, j))
+        order.append(words[i])
+        for j, cycles in after[i].items():
+            there[j] = max(there[j], cycle + cycles)
+            waits[j] -= 1
+            if waits[j] == 0:
+                heapq.heappush(ready, (there[j], -height[j], j))
+        cycle += 1
+    assert len(order) == len(words)
+    part.body = order

@@ -1,0 +1,145 @@
+"""Chooses instructions for calls: of what unisono_handler.h declares, and of what LLVM has as calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._isa import Element, Op
+from .calls import CALLS, Call
+from .ir import Const, Inst, Lanes
+from .put_down import INTEGERS, Words, element_of
+from .refusal import Refusal
+from .words import WRITES_RD, ZERO
+
+_INTRINSICS = {"umin": Op.MIN, "umax": Op.MAX, "smin": Op.MIN_SIGNED, "smax": Op.MAX_SIGNED, "ctpop": Op.POPCOUNT,
+               "ctlz": Op.LEADING_ZEROS, "cttz": Op.TRAILING_ZEROS, "bswap": Op.SWAP_BYTES}  # fmt: skip
+_MOST_COPIED = 512
+
+
+class Calls(Words):
+    """Selects calls."""
+
+    def _call(self, inst: Inst) -> None:
+        if inst.text.startswith("llvm."):
+            self._intrinsic(inst)
+            return
+        call = CALLS.get(inst.text)
+        if call is None:
+            if inst.text == self._flow.code.name:
+                raise Refusal(f"{inst.text} calls itself; handlers have no recursion")
+            if inst.text.startswith("__atomic"):
+                raise Refusal("an atomic operation; a handler has its memory alone")
+            raise Refusal(f"{inst.text} is called; a handler can call what unisono_handler.h declares, and functions "
+                          f"of its own source that the compiler can put in place of their calls")  # fmt: skip
+        self._call_machine(inst, call)
+
+    def _call_machine(self, inst: Inst, call: Call) -> None:
+        more: dict[str, Any] = {"aux": call.aux, "imm": call.imm}
+        args = list(inst.args)
+        for field in call.operands:
+            value = args.pop(0)
+            if field == "at":  # an offset in the payload
+                if isinstance(value, Const) and value.value < 1 << 31:
+                    more["ra"], more["imm"] = ZERO, value.value
+                else:
+                    more["ra"] = self.register(value)
+            elif field == "rd":  # changed by the call
+                into = self.fresh(call.result_vector)
+                source = self.register(value)
+                if call.result_vector and not value.type.is_vector:
+                    self.word(Op.SPLAT, vector=True, rd=into, ra=source)
+                else:
+                    self._move(into, source)
+                more["rd"] = into
+            elif field == "rd only":
+                more["rd"] = self.register(value)
+            elif field == "second":
+                more.update(self.scalar_second(value))
+            else:
+                more[field] = self.register(value)
+        if "rd" not in more and call.op.form & WRITES_RD:
+            more["rd"] = self.fresh(call.result_vector)
+        if call.before is not None:  # what is written is narrowed first
+            vector = self.vectors[int(more["ra"])]
+            more["ra"] = self.word(Op.CONVERT, call.before, vector, aux=int(Element.FP32), rd=self.fresh(vector),
+                                   ra=int(more["ra"]))  # fmt: skip
+        made = self.word(call.op, call.element, call.vector, **more)
+        if call.after is not None:  # what is read is widened
+            made = self.word(
+                Op.CONVERT, Element.FP32, call.vector, aux=int(call.after), rd=self.fresh(call.vector), ra=made
+            )
+        if inst.name:
+            self._registers[inst.name] = made
+
+    def _intrinsic(self, inst: Inst) -> None:
+        name = inst.text.split(".")[1]
+        if name in ("memcpy", "memmove", "memset"):
+            self._copy(inst, name)
+            return
+        vector = inst.type.is_vector
+        element = element_of(inst.type)
+        if not self._whole(inst.type):
+            raise Refusal(f"it needs {inst.text}, which handlers do not have")
+        if name in ("umin", "umax", "smin", "smax"):
+            self.word(_INTRINSICS[name], element, vector, rd=self.result(inst), ra=self.register(inst.args[0]),
+                      **self.scalar_second(inst.args[1]))  # fmt: skip
+        elif name in _INTRINSICS:
+            self.word(_INTRINSICS[name], element, vector, rd=self.result(inst), ra=self.register(inst.args[0]))
+        elif name == "fabs":
+            mask = (1 << (inst.type.scalar.bits - 1)) - 1
+            rb = self._vector_of(Lanes(inst.type, (mask,) * 16)) if vector else self.number(mask)
+            self.word(Op.AND, INTEGERS[inst.type.scalar.bits], vector, rd=self.result(inst),
+                      ra=self.register(inst.args[0]), rb=rb)  # fmt: skip
+        elif name == "abs":
+            value = self.register(inst.args[0])
+            zero = self._vector_of(Lanes(inst.type, (0,) * 16)) if vector else ZERO
+            less = self.word(Op.SUB, element, vector, rd=self.fresh(vector), ra=zero, rb=value)
+            self.word(Op.MAX_SIGNED, element, vector, rd=self.fresh(vector), ra=value, rb=less)
+            # Of the least number both are that number.
+            self._registers[inst.name] = self._body[-1].rd
+        elif name in ("fshl", "fshr"):
+            self._funnel(inst, name == "fshl", element, vector)
+        else:
+            raise Refusal(f"it needs {inst.text}, which handlers do not have")
+
+    def _funnel(self, inst: Inst, left: bool, element: Element, vector: bool) -> None:
+        high, low, by = inst.args
+        if high != low:
+            raise Refusal(f"it needs {inst.text} of two numbers, which handlers do not have")
+        value = self.register(high)
+        there = self.scalar_second(by)
+        back: dict[str, Any]
+        if isinstance(by, Const):
+            back = {"imm": -by.value & 63, "immediate": True}
+        else:
+            zero = self._vector_of(Lanes(inst.type, (0,) * 16)) if vector else ZERO
+            back = {"rb": self.word(Op.SUB, element, vector, rd=self.fresh(vector), ra=zero, rb=self.register(by))}
+        first, second = (Op.SHIFT_LEFT, Op.SHIFT_RIGHT) if left else (Op.SHIFT_RIGHT, Op.SHIFT_LEFT)
+        a = self.word(first, element, vector, rd=self.fresh(vector), ra=value, **there)
+        b = self.word(second, element, vector, rd=self.fresh(vector), ra=value, **back)
+        self.word(Op.OR, element, vector, rd=self.result(inst), ra=a, rb=b)
+
+    def _copy(self, inst: Inst, name: str) -> None:
+        size = inst.args[2]
+        if not isinstance(size, Const) or size.value > _MOST_COPIED:
+            raise Refusal(f"{name} of more than {_MOST_COPIED} bytes, or of a size not known when the handler is "
+                          f"compiled; write a loop with a bound")  # fmt: skip
+        base, offset = self.address(inst.args[0])
+        pieces = []
+        at = 0
+        while at < size.value:
+            step = next(n for n in (8, 4, 2, 1) if at + n <= size.value)
+            pieces.append((at, step))
+            at += step
+        values: list[int] = []
+        if name == "memset":
+            byte = inst.args[1]
+            if not isinstance(byte, Const):
+                raise Refusal("memset to a value not known when the handler is compiled; write a loop with a bound")
+            values = [self.number(byte.value * 0x0101010101010101 & ((1 << 8 * n) - 1)) for _, n in pieces]
+        else:  # all is read before anything is written: the places may overlap
+            source, begin = self.address(inst.args[1])
+            values = [self.word(Op.LOAD, INTEGERS[8 * n], rd=self.fresh(), ra=source, imm=begin + at & 0xFFFFFFFF)
+                      for at, n in pieces]  # fmt: skip
+        for value, (at, n) in zip(values, pieces, strict=True):
+            self.word(Op.STORE, INTEGERS[8 * n], rd=value, ra=base, imm=offset + at & 0xFFFFFFFF)
