@@ -48,6 +48,8 @@ class Words:
         self.vectors: list[bool] = [False]
         self._registers: dict[str, int] = {}
         self._at: dict[str, tuple[int, int]] = {}  # addresses: register and offset
+        # Vectors of other lanes: the vector of 16 that holds their bits, and the bits of its lanes.
+        self._narrower: dict[str, tuple[int, int]] = {}
         self._constants: dict[tuple[object, ...], int] = {}
         self._body: list[Word] = []
         self._line = 0
@@ -102,6 +104,8 @@ class Words:
         if isinstance(value, Lanes):
             element_of(value.type)
             return self._vector_of(value)
+        if isinstance(value, Ref) and value.name in self._narrower:
+            raise Refusal("a vector is looked at as one of other lanes; convert it lane by lane")
         if isinstance(value, Ref) and value.name in self._registers:
             return self._registers[value.name]
         base, offset = self.address(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._isa import Op
-from .ir import Const, Inst, Lanes, Type, Value
+from .ir import Const, Inst, Lanes, Ref, Type, Value
 from .put_down import INTEGERS, element_of, memory_element, signed_number
 from .refusal import Refusal
 from .select_calls import Calls
@@ -263,6 +263,10 @@ class Selector(Calls):
         if inst.type.kind == "pointer":
             self._at[inst.name] = self.address(source)
             return
+        if inst.type.is_vector and source.type.is_vector and inst.type.count != 16:
+            # LLVM takes a part of a lane as a lane of another vector.
+            self._narrower[inst.name] = (self.register(source), element_of(source.type).bytes * 8)
+            return
         if inst.type.is_vector != source.type.is_vector or element_of(inst.type).bytes != element_of(source.type).bytes:
             raise Refusal("a vector is looked at as one of other lanes; convert it lane by lane")
         self._freeze(inst)
@@ -275,10 +279,16 @@ class Selector(Calls):
         )
 
     def _extractelement(self, inst: Inst) -> None:
-        element_of(inst.args[0].type)
-        self.word(
-            Op.EXTRACT, vector=True, rd=self.result(inst), ra=self.register(inst.args[0]), **self._lane(inst.args[1])
-        )
+        source, index = inst.args
+        if isinstance(source, Ref) and source.name in self._narrower and isinstance(index, Const):
+            vector, bits = self._narrower[source.name]
+            lane, shift = divmod(index.value * source.type.scalar.bits, bits)
+            made = self.word(Op.EXTRACT, vector=True, rd=self.fresh(), ra=vector, imm=lane, immediate=True)
+            made = self.word(Op.SHIFT_RIGHT, rd=self.fresh(), ra=made, imm=shift, immediate=True)
+            self.word(Op.TRUNCATE, element_of(inst.type), rd=self.result(inst), ra=made)
+            return
+        element_of(source.type)
+        self.word(Op.EXTRACT, vector=True, rd=self.result(inst), ra=self.register(source), **self._lane(index))
 
     def _insertelement(self, inst: Inst) -> None:
         element_of(inst.type)
@@ -342,6 +352,13 @@ class Selector(Calls):
         return register if base == ZERO else self.word(Op.ADD, rd=self.fresh(), ra=base, rb=register)
 
     def _load(self, inst: Inst) -> None:
+        kind = inst.type
+        if kind.is_vector and kind.count != 16 and kind.bytes() in (16, 32, 64, 128):
+            element = INTEGERS[kind.bytes() // 2]
+            base, offset = self.address(inst.args[0])
+            made = self.word(Op.LOAD, element, True, rd=self.fresh(True), ra=base, imm=offset & 0xFFFFFFFF)
+            self._narrower[inst.name] = (made, element.bytes * 8)
+            return
         base, offset = self.address(inst.args[0])
         self.word(Op.LOAD, memory_element(inst.type), inst.type.is_vector, rd=self.result(inst), ra=base,
                   imm=offset & 0xFFFFFFFF)  # fmt: skip

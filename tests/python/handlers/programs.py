@@ -224,6 +224,8 @@ class Writer:
             lambda: f"(uint64_t)(int64_t)({self.random.choice(('int8_t', 'int16_t', 'int32_t'))})({a})",
             lambda: f"(uint32_t)((int32_t)(({a}) & 0xffff) {self.random.choice('/%')} few[({b}) & 7])",
             lambda: f"(({self.condition()}) ? ({a}) : ({b}))",
+            lambda: self.least_or_most(f"(int32_t)({a})", f"(int32_t)({b})"),
+            lambda: self.least_or_most(f"(int8_t)({a})", f"(int8_t)({b})"),
             lambda: f"{self.random.choice(('words', 'longs', 'shorts', 'bytes'))}[({a}) & 31]",
             lambda: (
                 f"(uint64_t)({self.random.choice(('rows[(%s) & 7].c', 'rows[(%s) & 7].d[1]', 'rows[(%s) & 7].b')) % a})"
@@ -241,6 +243,9 @@ class Writer:
             lambda: f"({{ float t = {self.float(0)}; t > -1e9f && t < 1e9f ? (uint32_t)(int32_t)t : 3u; }})",
         )
         return self.random.choice(inner)()
+
+    def least_or_most(self, a: str, b: str) -> str:
+        return f"({{ const int64_t x = {a}, y = {b}; (uint64_t)(x {self.random.choice('<>')} y ? x : y); }})"
 
     def float(self, depth: int) -> str:
         leaves = (

@@ -195,6 +195,79 @@ TEST(Handlers, AnyWordsAreRefusedOrEndInTime) {
   EXPECT_GT(ran, 500U);
 }
 
+std::uint32_t drawn(std::mt19937& random) { return static_cast<std::uint32_t>(random()); }
+
+/// Any instruction but those that go elsewhere, as the rules have it; most numbers are small.
+Instruction sound_word(std::mt19937& random) {
+  const auto up_to = [&](std::uint32_t most) { return drawn(random) % (most + 1); };
+  while (true) {
+    Instruction word;
+    word.op = kAllOp[up_to(static_cast<std::uint32_t>(kAllOp.size()) - 1)];
+    const std::uint32_t form = form_of(word.op);
+    if (word.op == Op::kEnd || (form & (4096U | 8192U)) != 0) continue;
+    word.vector = up_to(1) != 0;
+    word.element = static_cast<Element>(up_to(7));
+    word.aux = static_cast<std::uint8_t>(up_to(15));
+    word.rd = static_cast<std::uint8_t>(up_to(7) & ((form & 3U) != 0 ? 7U : 0U));
+    word.ra = static_cast<std::uint8_t>(up_to(7) & ((form & 4U) != 0 ? 7U : 0U));
+    const bool second = (form & 8U) != 0;
+    const bool third = (form & 16U) != 0;
+    word.immediate = second && !third && up_to(1) != 0;
+    if (word.immediate || (form & 2048U) != 0 || word.op == Op::kSet || word.op == Op::kSetHigh) {
+      word.imm = up_to(3) == 0 ? drawn(random) : up_to(300);
+    } else if (word.op == Op::kInfo) {
+      word.imm = up_to(kInfos - 1);
+    } else {
+      word.imm = (second ? up_to(7) : 0) | (third ? up_to(7) : 0) << 8U;
+    }
+    if (!find_flaw(payload_of({word, end()}))) return word;
+  }
+}
+
+TEST(Handlers, SoundProgramsStayWithinTheirWallsAndBounds) {
+  std::mt19937 random(21);  // NOLINT(bugprone-random-generator-seed): the same on every machine
+  std::array<std::uint32_t, kAllStop.size()> stops{};
+  for (std::uint32_t round = 0; round < 3000; ++round) {
+    std::vector<Instruction> words;
+    std::vector<std::uint32_t> open;  // loops, by the word behind their enter
+    std::uint32_t loops = 0;
+    while (words.size() < 60) {
+      const std::uint32_t choice = drawn(random) % 20;
+      const auto at = static_cast<std::uint32_t>(words.size());
+      if (choice == 0 && loops < 5) {
+        words.push_back(numbered(Op::kEnter, loops++, 0, drawn(random) % 5));
+        open.push_back(at + 1);
+      } else if (choice == 1 && !open.empty() && open.back() <= at) {
+        const std::uint32_t always = drawn(random) % 3;
+        words.push_back(numbered(Op::kAgain, words[open.back() - 1].rd, always == 2 ? 0 : drawn(random) % 8,
+                                 open.back(), kI64, always));
+        if (drawn(random) % 2 == 0) open.pop_back();
+      } else if (choice == 2) {
+        words.push_back(
+            numbered(Op::kBranch, 0, drawn(random) % 8, at + 1 + drawn(random) % (60 - at), kI64, drawn(random) % 2));
+      } else {
+        words.push_back(sound_word(random));
+      }
+    }
+    words.push_back(end());
+    Program program = payload_of(std::move(words), 512);
+    ASSERT_EQ(flaw_of(program), "");
+    EXPECT_EQ(parse_binary(write_binary(program)), program);
+    EXPECT_FALSE(text_of(program).empty());
+    Room room(program);
+    room.payload.resize(drawn(random) % 300, std::byte{0x41});
+    room.output.resize(200);
+    const std::uint64_t most = most_executed(program, Function::kPayload);
+    const Outcome outcome = room.run(program, 1U << 20U);
+    EXPECT_LE(outcome.executed, most);
+    EXPECT_LE(outcome.output_bytes, room.output.size());
+    ++stops[static_cast<std::size_t>(outcome.stop)];
+  }
+  for (const Stop stop : {Stop::kNone, Stop::kLoopBound, Stop::kMemory, Stop::kPayload, Stop::kOutput, Stop::kDivide}) {
+    EXPECT_GT(stops[static_cast<std::size_t>(stop)], 0U) << name_of(stop);
+  }
+}
+
 TEST(Handlers, TheTextNamesWordsAndLines) {
   Program program = nested();
   program.lines.assign(program.words.size(), 3);
