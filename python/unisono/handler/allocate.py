@@ -32,7 +32,7 @@ def remove_dead(selected: Selected) -> None:
             part.body = left
 
 
-def _liveness(selected: Selected) -> tuple[dict[str, set[int]], dict[str, set[int]]]:
+def liveness(selected: Selected) -> tuple[dict[str, set[int]], dict[str, set[int]]]:
     """Registers that hold something at the begin and at the end of each block."""
     uses: dict[str, set[int]] = {}
     makes: dict[str, set[int]] = {}
@@ -65,7 +65,7 @@ def _liveness(selected: Selected) -> tuple[dict[str, set[int]], dict[str, set[in
 
 def _intervals(selected: Selected) -> list[tuple[int, int, int]]:
     """First and last place of each register, in the order of the first."""
-    begins, ends = _liveness(selected)
+    begins, ends = liveness(selected)
     first: dict[int, int] = {}
     last: dict[int, int] = {}
 

@@ -17,6 +17,7 @@ from ..errors import UnisonoError
 from . import ir, reader
 from ._isa import MOST_LOOPS, MOST_MEMORY_BYTES, MOST_WORDS, Function, Instruction, Op
 from .allocate import allocate, remove_dead
+from .coalesce import coalesce, leave_out_empty
 from .flow import find_flow, split_edges
 from .refusal import Refusal
 from .schedule import schedule
@@ -129,6 +130,8 @@ def _assemble(text: str, source: str) -> bytes:
         remove_dead(selected)
         for part in selected.parts:
             schedule(part)
+        coalesce(selected)
+        leave_out_empty(selected)
         # A function's values do not outlive it: all functions have the same places for what finds no register.
         frame = max(frame, allocate(selected, end))
         entries[function] = len(lines)
