@@ -121,6 +121,8 @@ def _assemble(text: str, source: str) -> bytes:
     frame = end
     for function in functions:
         code = module.functions[function.name.lower()]
+        if not code.plain:
+            raise Refusal(f"{code.name} must be `int {code.name}(void)`", code.line)
         split_edges(code)
         flow = find_flow(code)
         if loops + len(flow.loops) > MOST_LOOPS:

@@ -8,6 +8,8 @@ from ._isa import Info
 from .ir import VOID, Block, Code, Const, Inst, Ref, Value
 from .refusal import Refusal
 
+#: So far a bound is looked for through what it is made of.
+_DEEPEST = 60
 #: No loop may go round more often.
 MOST_ROUNDS = 1 << 24
 
@@ -355,7 +357,12 @@ class Bounds:
         whole = (1 << value.type.bits) - 1
         if isinstance(value, Const):
             return value.value
-        if not isinstance(value, Ref) or value.type.kind != "int" or value.name in self._asked:
+        if (
+            not isinstance(value, Ref)
+            or value.type.kind != "int"
+            or value.name in self._asked
+            or len(self._asked) > _DEEPEST
+        ):
             return whole
         if value.name not in self._known:
             self._asked.add(value.name)

@@ -142,6 +142,7 @@ class Code:
     name: str
     blocks: dict[str, Block]
     line: int
+    plain: bool = True  #: it takes nothing, and gives an int or nothing
 
 
 @dataclass(slots=True)

@@ -307,7 +307,8 @@ class Reader:
         line = self.lines.get(attached[1], 0) if attached else 0
         if head is None:
             raise Refusal("a function whose name is not understood", line)
-        code = Code(head[1], {}, line)
+        plain = not head[2].strip() and re.search(r" (i32|void) @", rows[0]) is not None
+        code = Code(head[1], {}, line, plain)
         # The first block's name is left out if it has none: it is the number after the parameters'.
         parameters = head[2].count("%")
         block = Block(f"%{parameters}")

@@ -76,6 +76,8 @@ class Calls(Words):
         if name in ("memcpy", "memmove", "memset"):
             self._copy(inst, name)
             return
+        if name == "trap":  # what is behind it is never reached
+            return
         vector = inst.type.is_vector
         element = element_of(inst.type)
         if not self._whole(inst.type):
@@ -85,6 +87,8 @@ class Calls(Words):
                       **self.scalar_second(inst.args[1]))  # fmt: skip
         elif name in _INTRINSICS:
             self.word(_INTRINSICS[name], element, vector, rd=self.result(inst), ra=self.register(inst.args[0]))
+        elif inst.text.startswith(("llvm.usub.sat", "llvm.uadd.sat")):
+            self._saturated(inst, name, element, vector)
         elif name == "fabs":
             mask = (1 << (inst.type.scalar.bits - 1)) - 1
             rb = self._vector_of(Lanes(inst.type, (mask,) * 16)) if vector else self.number(mask)
@@ -102,21 +106,37 @@ class Calls(Words):
         else:
             raise Refusal(f"it needs {inst.text}, which handlers do not have")
 
+    def _saturated(self, inst: Inst, name: str, element: Element, vector: bool) -> None:
+        """max(a, b) - b, or min(a, ~b) + b."""
+        a, b = (self.register(value) for value in inst.args)
+        limit, by = b, b
+        if name == "uadd":
+            ones = Lanes(inst.type, ((1 << inst.type.scalar.bits) - 1,) * 16)
+            every = self._vector_of(ones) if vector else self.number(ones.values[0])
+            limit = self.word(Op.XOR, element, vector, rd=self.fresh(vector), ra=b, rb=every)
+        pick, then = (Op.MAX, Op.SUB) if name == "usub" else (Op.MIN, Op.ADD)
+        made = self.word(pick, element, vector, rd=self.fresh(vector), ra=a, rb=limit)
+        self.word(then, element, vector, rd=self.result(inst), ra=made, rb=by)
+
     def _funnel(self, inst: Inst, left: bool, element: Element, vector: bool) -> None:
         high, low, by = inst.args
-        if high != low:
+        bits = inst.type.scalar.bits
+        count = by if isinstance(by, Const) else None
+        if isinstance(by, Lanes) and len(set(by.values)) == 1:
+            count = Const(by.type.of[0], by.values[0])
+        if high != low and (count is None or count.value % bits == 0):
             raise Refusal(f"it needs {inst.text} of two numbers, which handlers do not have")
-        value = self.register(high)
-        there = self.scalar_second(by)
-        back: dict[str, Any]
-        if isinstance(by, Const):
-            back = {"imm": -by.value & 63, "immediate": True}
+        there, back = self.scalar_second(by), {"imm": 0, "immediate": True}
+        if count is not None:
+            there = {"imm": count.value % bits, "immediate": True}
+            back = {"imm": -count.value % bits, "immediate": True}
         else:
             zero = self._vector_of(Lanes(inst.type, (0,) * 16)) if vector else ZERO
             back = {"rb": self.word(Op.SUB, element, vector, rd=self.fresh(vector), ra=zero, rb=self.register(by))}
         first, second = (Op.SHIFT_LEFT, Op.SHIFT_RIGHT) if left else (Op.SHIFT_RIGHT, Op.SHIFT_LEFT)
-        a = self.word(first, element, vector, rd=self.fresh(vector), ra=value, **there)
-        b = self.word(second, element, vector, rd=self.fresh(vector), ra=value, **back)
+        whole, rest = (high, low) if left else (low, high)
+        a = self.word(first, element, vector, rd=self.fresh(vector), ra=self.register(whole), **there)
+        b = self.word(second, element, vector, rd=self.fresh(vector), ra=self.register(rest), **back)
         self.word(Op.OR, element, vector, rd=self.result(inst), ra=a, rb=b)
 
     def _copy(self, inst: Inst, name: str) -> None:

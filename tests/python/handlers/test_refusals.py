@@ -60,6 +60,8 @@ def refusal(tmp_path: Path, text: str) -> str:
         ("int other(void) {\n  us_put_u8(1);\n  return 0;\n}\nint payload(void) { return 0; }",
          "h.c:2: other is a function that the compiler does not put in place of its calls, or that nobody calls"),
         ("static int unused(void) { return 0; }", "h.c: there is no function header, payload or completion"),
+        ("int payload(int n) {\n  return n;\n}", "h.c:2: payload must be `int payload(void)`"),
+        ("float completion(void) {\n  return 1;\n}", "h.c:2: completion must be `int completion(void)`"),
         ("int payload(void) {\n  return 0\n}", "h.c:3:11: expected ';' after return statement"),
         ("extern uint32_t far;\nint payload(void) {\n  us_put_u32(far);\n  return 0;\n}",
          "h.c:2: the variable far is not defined in the source"),

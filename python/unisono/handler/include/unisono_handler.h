@@ -54,7 +54,8 @@ uint64_t us_u64_at(uint32_t offset) US_READS;
 float us_f32_at(uint32_t offset) US_READS;
 double us_f64_at(uint32_t offset) US_READS;
 
-/* Sixteen of them, side by side; lanes beyond the end are `pad`. fp16 and bf16 come as fp32; their pad is their bits.
+/* Sixteen of them, side by side; lanes beyond the end are `pad`, if the first is not farther
+ * than that. fp16 and bf16 come as fp32; their pad is their bits.
  */
 us_u32x16 us_u32x16_at(uint32_t offset, uint32_t pad) US_READS;
 us_u64x16 us_u64x16_at(uint32_t offset, uint64_t pad) US_READS;
