@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ._isa import Element, Op
@@ -12,6 +13,10 @@ from .words import ZERO, Word
 
 #: By bits.
 INTEGERS = {8: Element.I8, 16: Element.I16, 32: Element.I32, 64: Element.I64}
+
+
+#: So many scalars and vectors are made before loops, so that loops have registers left.
+_CONSTANTS_AHEAD = {False: 24, True: 12}
 
 
 def element_of(kind: Type) -> Element:
@@ -50,7 +55,11 @@ class Words:
         self._at: dict[str, tuple[int, int]] = {}  # addresses: register and offset
         # Vectors of other lanes: the vector of 16 that holds their bits, and the bits of its lanes.
         self._narrower: dict[str, tuple[int, int]] = {}
-        self._constants: dict[tuple[object, ...], int] = {}
+        self._constants: dict[tuple[bool, object], int] = {}  # of the block
+        self._everywhere: dict[tuple[bool, object], int] = {}  # of the function: those that loops need
+        self._room = dict(_CONSTANTS_AHEAD)
+        self._ahead: list[Word] = []
+        self._in_loop = False
         self._body: list[Word] = []
         self._line = 0
         self._hints: dict[int, int] = {}
@@ -72,10 +81,35 @@ class Words:
         """A scalar register that holds a number of 64 bits."""
         if value == 0:
             return ZERO
-        key = ("scalar", value)
-        if key not in self._constants:
-            self._constants[key] = self._set(self.fresh(), value)
-        return self._constants[key]
+        return self._constant(False, value, lambda made: self._set(made, value))
+
+    def _vector_of(self, value: Lanes) -> int:
+        def fill(made: int) -> None:
+            common = max(set(value.values), key=value.values.count)
+            self.word(Op.SPLAT, vector=True, rd=made, ra=self.number(common))
+            for lane, bits in enumerate(value.values):
+                if bits != common:
+                    self.word(Op.INSERT, vector=True, rd=made, ra=self.number(bits), imm=lane, immediate=True)
+
+        return self._constant(True, value.values, fill)
+
+    def _constant(self, vector: bool, value: object, fill: Callable[[int], object]) -> int:
+        """The register of a constant: made in its block or, if that is in a loop, once where the function begins."""
+        key = (vector, value)
+        for known in (self._everywhere, self._constants):
+            if key in known:
+                return known[key]
+        made = self.fresh(vector)
+        if self._in_loop and self._room[vector] > 0:
+            self._room[vector] -= 1
+            body, self._body = self._body, self._ahead
+            fill(made)
+            self._body = body
+            self._everywhere[key] = made
+        else:
+            fill(made)
+            self._constants[key] = made
+        return made
 
     def _set(self, register: int, value: int) -> int:
         low = value & 0xFFFFFFFF
@@ -83,19 +117,6 @@ class Words:
         if value != extended(low):
             self.word(Op.SET_HIGH, rd=register, imm=value >> 32)
         return register
-
-    def _vector_of(self, value: Lanes) -> int:
-        key = ("vector", value.values)
-        if key in self._constants:
-            return self._constants[key]
-        made = self.fresh(True)
-        common = max(set(value.values), key=value.values.count)
-        self.word(Op.SPLAT, vector=True, rd=made, ra=self.number(common))
-        for lane, bits in enumerate(value.values):
-            if bits != common:
-                self.word(Op.INSERT, vector=True, rd=made, ra=self.number(bits), imm=lane, immediate=True)
-        self._constants[key] = made
-        return made
 
     def register(self, value: Value) -> int:
         """The register that holds a value."""

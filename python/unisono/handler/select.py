@@ -42,6 +42,7 @@ class Selector(Calls):
         loops = {head: self._first_loop + i for i, head in enumerate(h for h in flow.order if h in flow.loops)}
         for name in flow.order:
             self._constants = {}
+            self._in_loop = any(name in loop.blocks for loop in flow.loops.values())
             part = Part(name)
             self._body = part.body
             if name in loops:
@@ -53,6 +54,7 @@ class Selector(Calls):
                 except Refusal as refusal:
                     raise Refusal(refusal.reason, refusal.line or inst.line) from None
             parts.append(part)
+        parts[0].body[:0] = self._ahead
         back = {(latch, loop.head) for loop in flow.loops.values() for latch in loop.latches}
         return Selected(parts, self.vectors, back, self._hints)
 

@@ -45,11 +45,12 @@ class Calls(Words):
                     more["ra"] = self.register(value)
             elif field == "rd":  # changed by the call
                 into = self.fresh(call.result_vector)
-                source = self.register(value)
-                if call.result_vector and not value.type.is_vector:
-                    self.word(Op.SPLAT, vector=True, rd=into, ra=source)
+                if isinstance(value, Const) and call.result_vector:
+                    self._move(into, self._vector_of(Lanes(value.type, (value.value,) * 16)))
+                elif call.result_vector and not value.type.is_vector:
+                    self.word(Op.SPLAT, vector=True, rd=into, ra=self.register(value))
                 else:
-                    self._move(into, source)
+                    self._move(into, self.register(value))
                 more["rd"] = into
             elif field == "rd only":
                 more["rd"] = self.register(value)
