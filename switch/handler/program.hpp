@@ -49,7 +49,7 @@ std::uint64_t most_executed(const Program& program, Function function);
 /// Of a program without flaw: bit e is set if it has instructions of element e, or converts from it.
 std::uint32_t elements_of(const Program& program);
 
-/// The program in words, a line for each, as `unisono switch show` prints it.
+/// The program in words, a line for each, as `unisono switch compile --text` prints it.
 std::string text_of(const Program& program);
 
 }  // namespace unisono::handler

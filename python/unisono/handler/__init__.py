@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import _core
+from ..errors import UnisonoError
 from ._isa import MOST_PAYLOAD_BYTES, Element, Function, Info, Stop
 from .compiler import HandlerError, compile_handler, include_dir
 
@@ -66,7 +67,7 @@ class Handler:
         self.name = name
         try:
             self._core = _core.Handler(binary)
-        except Exception as error:
+        except UnisonoError as error:
             raise HandlerError(f"{name}: {error}") from None
 
     @property

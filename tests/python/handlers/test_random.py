@@ -6,12 +6,16 @@ import tempfile
 from pathlib import Path
 from random import Random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from unisono import handler
+from unisono.handler import allocate
 
 from .programs import Writer
 from .support import Native, needs_clang
+
+pytestmark = needs_clang
 
 
 def compare(seed: int, folder: Path) -> None:
@@ -29,9 +33,15 @@ def compare(seed: int, folder: Path) -> None:
         assert result.dropped == dropped
 
 
-@needs_clang
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 32))
 def test_bits_are_those_of_native_code(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         compare(seed, Path(folder))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_and_where_most_values_stand_in_memory(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocate, "SCALAR_REGISTERS", 9)
+    monkeypatch.setattr(allocate, "VECTOR_REGISTERS", 5)
+    compare(seed, tmp_path)

@@ -130,6 +130,28 @@ def test_memory_stays_until_it_is_reset(tmp_path: Path) -> None:
     assert ours.run([b""]).outputs == [b"\5\0\0\0"]
 
 
+def test_bounds_of_loops_in_loops(tmp_path: Path) -> None:
+    ours = made(
+        tmp_path,
+        """static uint32_t x[8];
+int payload(void) {
+  for (uint32_t i = 0; i < us_u8_at(0) % 20; ++i)
+    for (uint32_t k = 0; k < i; ++k)
+      for (uint32_t m = k; m < i + 3; m += 2)
+        x[m & 7] += us_u8_at(k & 7) * i;
+  us_put_u32(x[0] + x[1] + x[2] + x[3] + x[4] + x[5] + x[6] + x[7]);
+  return 0;
+}""",
+    )
+    total = 0
+    for i in range(19):
+        for k in range(i):
+            total += len(range(k, i + 3, 2)) * (19 if k & 7 == 0 else 1) * i
+    result = ours.run([bytes([19, *[1] * 7])])
+    assert result.outputs == [total.to_bytes(4, "little")]
+    assert result.executed <= ours.most_executed("payload") < 19 * 19 * 12 * 20
+
+
 @pytest.mark.parametrize(
     ("loop", "rounds"),
     [
