@@ -28,7 +28,7 @@ from .words import NONE, Part, Selected, Word
 OPTIONS = ("--target=nvptx64", "-std=gnu11", "-S", "-emit-llvm", "-O2", "-gline-tables-only", "-ffreestanding",
            "-ffp-contract=off", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-fno-finite-loops",
            "-fno-strict-aliasing", "-fno-math-errno", "-fno-discard-value-names", "-Wall", "-Wno-psabi",
-           "-Wno-unused-function", "-fno-color-diagnostics",
+           "-Wno-unused-function", "-fno-color-diagnostics", "-Xclang", "-disable-lifetime-markers",
            "-mllvm", "-replexitval=never", "-mllvm", "-disable-vector-combine",
            "-mllvm", "-inline-threshold=1000000", "-mllvm", "-inlinecold-threshold=1000000",
            "-mllvm", "-inline-cold-callsite-threshold=1000000")  # fmt: skip

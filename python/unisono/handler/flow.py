@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ._isa import Info
 from .ir import VOID, Block, Code, Const, Inst, Ref, Value
@@ -175,6 +175,7 @@ class _Course:
     start: list[Value]
     step: int
     offset: int = 0
+    exact: bool = True  #: otherwise `step` is what it moves at least
 
 
 class Bounds:
@@ -268,6 +269,8 @@ class Bounds:
     def _until(self, course: _Course, how: str, right: Value) -> int | None:
         """Rounds before `course how right`."""
         bits = course.phi.type.bits
+        if how == "eq" and course.step != 0 and not course.exact:
+            return None  # it may step over the number
         signed = how[0] == "s" or course.step < 0
         if course.step == 0:
             small = isinstance(right, Const) and (right.value == 0 if how == "eq" else how in ("ult", "ule"))
@@ -301,6 +304,11 @@ class Bounds:
             return self._course(loop, inst.args[0], offset)
         if inst.op == "phi" and self._block[inst.name] == loop.head:
             return self._phi_course(loop, inst, offset)
+        for phi in self._flow.code.blocks[loop.head].insts:
+            if phi.op == "phi" and Ref(inst.type, inst.name) in phi.args and not self._counts(phi, value):
+                found = self._phi_course(loop, phi, offset)  # what the phi is in the next round
+                if found is not None and found.step != 0:
+                    return replace(found, offset=found.offset + found.step)
         if inst.op == "add" and isinstance(inst.args[1], Const):
             return self._course(loop, inst.args[0], offset + _signed(inst.args[1].value, inst.type.bits))
         if inst.op in ("lshr", "and"):
@@ -322,7 +330,15 @@ class Bounds:
         if len(steps) != 1:
             return None
         (step,) = steps
-        return _Course(phi, start, step, offset)
+        exact = all(b not in loop.blocks or self._counts(phi, v) for v, b in zip(phi.args, phi.blocks, strict=True))
+        return _Course(phi, start, step, offset, exact)
+
+    def _counts(self, phi: Inst, value: Value) -> bool:
+        """Whether a value is the phi and a constant."""
+        inst = self._inst(value)
+        while inst is not None and inst.op == "add" and isinstance(inst.args[1], Const):
+            inst = self._inst(inst.args[0])
+        return inst is phi
 
     def _step(self, phi: Inst, value: Value) -> int | None:
         inst = self._inst(value)
@@ -330,11 +346,9 @@ class Bounds:
             return None
         first = inst.args[0] if inst.args else None
         from_phi = isinstance(first, Ref) and first.name == phi.name
-        if inst.op == "add" and from_phi and isinstance(inst.args[1], Const):
-            return _signed(inst.args[1].value, inst.type.bits) or None
-        if inst.op == "add" and isinstance(inst.args[1], Const):  # several additions, as a loop unrolled by hand
-            inner = self._step(phi, inst.args[0])
-            return inner + _signed(inst.args[1].value, inst.type.bits) or None if inner else None
+        added = self._added(phi, value, 8)
+        if added:
+            return added
         if inst.op in ("lshr", "udiv") and from_phi and isinstance(inst.args[1], Const):
             return 0 if inst.args[1].value > (inst.op == "udiv") else None
         if inst.op == "and":
@@ -348,6 +362,46 @@ class Bounds:
                 ):
                     return 0
         return None
+
+    def _added(self, phi: Inst, value: Value, depth: int) -> int | None:
+        """What a value is more than the phi, or less, in each round at least; None if it may be neither."""
+        if value == Ref(phi.type, phi.name):
+            return 0
+        inst = self._inst(value)
+        if inst is None or depth == 0:
+            return None
+        if inst.op == "add":
+            for first, second in (inst.args, reversed(inst.args)):
+                before = self._added(phi, first, depth - 1)
+                if before is not None:
+                    if isinstance(second, Const):
+                        return before + _signed(second.value, second.type.bits)
+                    # A number with its highest bit set would be less.
+                    small = self.most(second) >> (second.type.bits - 1) == 0
+                    return before + self.least(second) if before >= 0 and small else None
+        if inst.op == "select" or (inst.op == "phi" and inst.name != phi.name):
+            ways = [self._added(phi, v, depth - 1) for v in (inst.args[1:] if inst.op == "select" else inst.args)]
+            known = [way for way in ways if way is not None]
+            if len(known) == len(ways):
+                return min(known) if min(known) >= 0 else (max(known) if max(known) <= 0 else None)
+        return None
+
+    def least(self, value: Value, depth: int = 8) -> int:
+        """The smallest unsigned number that a value can be, as far as that is seen."""
+        if isinstance(value, Const):
+            return value.value
+        inst = self._inst(value)
+        if inst is None or depth == 0:
+            return 0
+        if inst.op == "zext":
+            return self.least(inst.args[0], depth - 1)
+        if inst.op == "or" or (inst.op == "call" and inst.text.startswith("llvm.umax")):
+            return max(self.least(v, depth - 1) for v in inst.args)
+        if inst.op == "add" and sum(self.most(v) for v in inst.args) < 1 << inst.type.bits:
+            return sum(self.least(v, depth - 1) for v in inst.args)
+        if inst.op in ("select", "phi"):
+            return min(self.least(v, depth - 1) for v in (inst.args[1:] if inst.op == "select" else inst.args))
+        return 0
 
     def _inst(self, value: Value) -> Inst | None:
         return self._of.get(value.name) if isinstance(value, Ref) else None
@@ -416,7 +470,7 @@ class Bounds:
         loop = self._flow.loops.get(self._block[inst.name])
         if loop is not None:
             course = self._phi_course(loop, inst, 0)
-            if course is not None:
+            if course is not None and (course.exact or course.step <= 0):
                 begin = max(self.most(v) for v in course.start)
                 if course.step <= 0:
                     return begin

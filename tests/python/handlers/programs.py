@@ -139,7 +139,7 @@ class Writer:
         body = self.block(2, depth + 1)
         self.numbers = inner
         most = self.random.randint(1, 9)
-        form = self.random.randrange(6)
+        form = self.random.randrange(7)
         if form == 0:
             return [f"for (uint32_t {name} = 0; {name} < {most}; {name}++) {{", *body, "}"]
         if form == 1:
@@ -148,6 +148,9 @@ class Writer:
             return [f"for (int {name} = {most}; {name} >= 0; --{name}) {{", *body, "}"]
         if form == 3:
             return [f"for (uint64_t {name} = ({self.number(1)}) & 255; {name}; {name} >>= 1) {{", *body, "}"]
+        if form == 5:
+            head = f"for (uint32_t {name} = 0; {name} < 60; {name} += {most} + (us_u8_at({name}) & 7)) {{"
+            return [head, *body, f"  if (({self.number(1)}) == 6) return 0;", "}"]
         if form == 4:
             return [
                 f"for (uint32_t {name} = 0; {name} < 20 && {name} < us_u8_at({name}); {name} += {most}) {{",

@@ -31,6 +31,8 @@ def refusal(tmp_path: Path, text: str) -> str:
          "    us_put_u32(i);\n  return 0;\n}", "h.c:4: this loop may go round 429496729"),
         ("static uint32_t x;\nint payload(void) {\n  while (us_u32_at(x) != 5)\n    x += 4;\n  return 0;\n}",
          "h.c:4: this loop has no bound that is known when the handler is compiled"),
+        ("static uint32_t x[9];\nint payload(void) {\n  for (uint32_t i = 0; i < 99; i += us_u8_at(i))\n"
+         "    ++x[i & 7];\n  us_put_u32(x[0] + x[1]);\n  return 0;\n}", "h.c:4: this loop has no bound"),
         ("static uint32_t x[9];\nint payload(void) {\n  for (;;)\n    if (++x[us_u8_at(0) & 7] == 9)\n"
          "      return 0;\n}",
          "h.c:5: this loop has no bound"),
@@ -163,6 +165,10 @@ int payload(void) {
         ("for (uint64_t i = us_u8_at(0) & 31; i; i &= i - 1)", 64),
         ("for (uint32_t i = 0; i < (us_u32_at(0) & 63) + 2; ++i)", 64),
         ("for (uint32_t i = 0; i < us_length() % 10; ++i)", 8),
+        ("for (uint32_t i = 0; i + 8 <= us_length(); i += 4 + us_u8_at(i))", 2046),
+        ("for (uint32_t i = 0; i < us_length(); i += us_u8_at(i) > 9 ? 16 : 2)", 4095),
+        ("for (uint32_t i = 0; i < us_length(); i += us_u8_at(i) | 32)", 255),
+        ("for (uint32_t i = 0, n; i < us_length(); i += n + 1) if ((n = us_u8_at(i)) > 99) return 2; else", 8191),
         ("for (int i = -3; i < 8; i += 2) if (us_u8_at(3))", 5),
     ],
 )
