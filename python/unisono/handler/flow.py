@@ -224,14 +224,17 @@ class Bounds:
         best: int | None = None
         for name in loop.blocks:
             last = self._flow.code.blocks[name].insts[-1]
-            if last.op != "br" or len(last.blocks) != 2:
+            if len(last.blocks) < 2 or not all(self._dominates(name, latch) for latch in loop.latches):  # type: ignore[operator]
                 continue
             leaves = [b not in loop.blocks for b in last.blocks]
-            if leaves[0] == leaves[1] or not all(self._dominates(name, latch) for latch in loop.latches):  # type: ignore[operator]
-                continue
-            found = self._exit(loop, last.args[0], leaves[0])
-            if found is not None:
-                best = found if best is None else min(best, found)
+            ways: list[int | None] = []
+            if last.op == "br" and leaves[0] != leaves[1]:
+                ways.append(self._exit(loop, last.args[0], leaves[0]))
+            elif last.op == "switch":  # leaves at a number
+                course = self._course(loop, last.args[0], 0)
+                for value, out in zip(last.args[1:], leaves[1:], strict=True):
+                    ways.append(self._until(course, "eq", value) if course is not None and out else None)
+            best = min([n for n in (best, *ways) if n is not None], default=None)
         self._rounds[loop.head] = best
         return best
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from unisono import handler
 from unisono.handler import allocate
@@ -37,7 +37,12 @@ def compare(seed: int, folder: Path) -> None:
 @given(st.integers(0, 1 << 32))
 def test_bits_are_those_of_native_code(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        compare(seed, Path(folder))
+        try:
+            compare(seed, Path(folder))
+        except handler.HandlerError as refusal:
+            # One loop in thousands is optimised until its counter is not found any more. Nothing else may be refused.
+            assume("this loop has no bound" not in str(refusal))
+            raise
 
 
 @pytest.mark.parametrize("seed", range(5))
