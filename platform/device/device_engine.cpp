@@ -40,6 +40,8 @@ using Clock = std::chrono::steady_clock;
 constexpr microseconds kSlice{100};
 /// The same while kernels run in the host's process.
 constexpr microseconds kKernelSlice{1};
+/// Calls of a communicator that a switch in hardware tells apart: its UnitRuns (rtl/switch/unisono_switch_pkg.sv).
+constexpr std::uint64_t kSwitchRuns = 8;
 /// Of this machine's time: how often a waiting host looks after the others.
 constexpr std::chrono::milliseconds kLookInterval{20};
 /// Of this machine's time: how long a call must have taken before its flight record says what it waits for.
@@ -195,6 +197,7 @@ class DeviceEngine::Impl {
     std::uint32_t position = 0;
     std::uint32_t changes = 0;    ///< of the place, as the device counts them
     std::uint64_t calls = 0;      ///< submitted so far
+    std::uint64_t launches = 0;   ///< handed to the device so far
     std::uint32_t on_device = 0;  ///< calls that the device has not ended
     LastAlgorithm last;
     std::shared_ptr<Image> window;  ///< memory that peers reach, in place of the host's
@@ -210,6 +213,7 @@ class DeviceEngine::Impl {
     bool forgotten = false;
     bool automatic = true;
     std::uint32_t number = 0;  ///< the device's for it
+    std::uint64_t launch = 0;  ///< which one of the communicator's, once it runs
     Group* group = nullptr;
     std::unique_ptr<cclo::CallState> call;
     std::vector<CallId> wait_for;
@@ -783,8 +787,18 @@ class DeviceEngine::Impl {
     ++removals;
   }
 
+  /// Whether a call that this one would follow by kSwitchRuns has not ended: switches tell only so many apart, by their
+  /// sequence (docs/rtl/switch_unit.md).
+  bool is_too_early(const Work& work) const {
+    if (work.group->state.tree == nullptr) return false;
+    return std::any_of(running.begin(), running.end(), [&](const auto& one) {
+      return one.second->group == work.group && work.group->launches - one.second->launch >= kSwitchRuns;
+    });
+  }
+
   /// Hands the call to the device, if what it needs is there.
   void launch(Work& work) {
+    if (is_too_early(work)) return;
     std::array<std::uint32_t, DeviceLimits::kWaitFor> waits{};
     std::size_t count = 0;
     for (const CallId id : work.wait_for) {
@@ -868,6 +882,7 @@ class DeviceEngine::Impl {
     work.scratch = std::move(scratch_image);
     work.params = std::move(params_image);
     ++work.group->on_device;
+    work.launch = work.group->launches++;
     running.emplace(work.number, &work);
   }
 

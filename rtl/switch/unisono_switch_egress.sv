@@ -1,6 +1,6 @@
 // What goes out at a port of a switch's unit: makes frames of what the control sends and of what the fold gives.
 //
-// A message's data come from the fold in the order of the messages. A frame begins when its first word is there, and the
+// Grants and credit go before other messages, which go in their order. Data come from the fold in the same order. A frame begins when its first word is there, and the
 // egress has room for all of it: ready_o says so before the control sends. Each header takes with it all credit that the
 // neighbour is owed; when half of what it may have is owed, credit goes in a message of its own.
 //
@@ -69,9 +69,9 @@ module unisono_switch_egress
     granted_t token;
   } item_t;
 
-  item_t  item, own;
-  logic   item_valid, item_ready, unused_ready;
-  logic [$clog2(Sends+1)-1:0] items;
+  item_t  item, grant, own;
+  logic   item_valid, item_ready, item_room, grant_valid, grant_ready, grant_room, sends_grant;
+  logic [$clog2(Sends+1)-1:0] items, grants;
   words_t space_q;                          // words that nobody has been promised
 
   unisono_fifo #(
@@ -80,13 +80,29 @@ module unisono_switch_egress
   ) u_items (
     .clk_i,
     .rst_ni,
-    .in_valid_i (send_i),
-    .in_ready_o (unused_ready),
+    .in_valid_i (send_i && !sends_grant),
+    .in_ready_o (item_room),
     .in_data_i  ({message_i, token_i}),
     .out_valid_o(item_valid),
     .out_ready_i(item_ready),
     .out_data_o (item),
     .count_o    (items)
+  );
+  // They are on another channel, so they may overtake.
+  assign sends_grant = message_i.kind == MessageTypeGrant;
+  unisono_fifo #(
+    .Width($bits(item_t)),
+    .Depth(Sends)
+  ) u_grants (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i (send_i && sends_grant),
+    .in_ready_o (grant_room),
+    .in_data_i  ({message_i, token_i}),
+    .out_valid_o(grant_valid),
+    .out_ready_i(grant_ready),
+    .out_data_o (grant),
+    .count_o    (grants)
   );
 
   logic                data_valid, data_ready, data_room;
@@ -114,7 +130,7 @@ module unisono_switch_egress
       ready_o <= 1'b0;
     end else begin
       space_q <= space_q - (send_i ? words_of(message_i.segment_bytes) : '0) + words_t'(data_valid && data_ready);
-      ready_o <= items < 5'(Sends - 4) && space_q >= words_t'(2 * BufferWords);
+      ready_o <= items < 5'(Sends - 4) && grants < 5'(Sends - 4) && space_q >= words_t'(2 * BufferWords);
     end
   end
 
@@ -165,7 +181,8 @@ module unisono_switch_egress
   end
   assign credit_only = due_q != '0;
 
-  assign item_ready = state_q == StIdle && !credit_only;
+  assign grant_ready = state_q == StIdle && !credit_only;
+  assign item_ready  = state_q == StIdle && !credit_only && !grant_valid;
   assign take_owed  = state_q == StEntry;
   assign session    = {to_q.address[7:0], out_control_o};
   assign sequence_d = begun_q[session] ? sequences_q[session] : '0;
@@ -220,7 +237,7 @@ module unisono_switch_egress
       state_q <= StIdle;
     end else begin
       unique case (state_q)
-        StIdle: if (credit_only || item_valid) state_q <= StEntry;
+        StIdle: if (credit_only || grant_valid || item_valid) state_q <= StEntry;
         StEntry: begin
           // What was owed may have gone with another header.
           state_q <= own.message.kind == MessageTypeCredit && owed_q[own.message.entry] == '0 ? StIdle : StSequence;
@@ -234,7 +251,7 @@ module unisono_switch_egress
       endcase
     end
     if (state_q == StIdle) begin
-      own <= item;
+      own <= grant_valid ? grant : item;
       if (credit_only) begin
         own.message       <= '0;
         own.message.kind  <= MessageTypeCredit;
@@ -302,7 +319,7 @@ module unisono_switch_egress
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      assert (!send_i || unused_ready) else $error("%m: a message comes without room");
+      assert (!send_i || (sends_grant ? grant_room : item_room)) else $error("%m: a message comes without room");
       assert (!data_valid_i || data_room) else $error("%m: data come without room");
     end
   end

@@ -109,8 +109,8 @@ package unisono_switch_pkg;
   // ---------------------------------------------------------------- calls under way
   // Of a communicator, calls have run n modulo UnitRuns by their sequence. A member begins a call only when the call
   // UnitRuns before it is over for it, so at each port the messages of a run come in the order of their calls.
-  localparam int unsigned UnitEntries = 16;                   // communicators
-  localparam int unsigned UnitRuns = 4;                      // of each
+  localparam int unsigned UnitEntries = 8;                    // communicators
+  localparam int unsigned UnitRuns = 8;                      // of each
   localparam int unsigned UnitEntryWidth = $clog2(UnitEntries);
   localparam int unsigned RunWidth = UnitEntryWidth + $clog2(UnitRuns);
 

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "Vunisono_switch_unit.h"
+#include "verilated.h"
 
 namespace unisono::sim {
 
@@ -18,7 +19,8 @@ constexpr std::uint64_t kQuietCycles = 512;
 }  // namespace
 
 struct SwitchModel::Inside {
-  Vunisono_switch_unit top;
+  VerilatedContext context;  // before the model: it must outlive it
+  Vunisono_switch_unit top{&context};
   std::uint64_t cycle = 0, busy_until = 0;
   struct Port {
     std::deque<std::vector<std::byte>> in;
@@ -46,6 +48,7 @@ struct SwitchModel::Inside {
   }
 
   void step() {
+    Verilated::threadContextp(&context);
     top.in_valid_i = top.in_last_i = 0;
     for (std::uint32_t p = 0; p < kPorts; ++p) {
       Port& port = ports[p];

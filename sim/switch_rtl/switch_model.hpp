@@ -32,10 +32,10 @@ struct UnitTerms {
 class SwitchModel {
  public:
   static constexpr std::uint32_t kPorts = 8;
-  static constexpr std::uint32_t kEntries = 16;
+  static constexpr std::uint32_t kEntries = 8;
   static constexpr std::uint32_t kBufferBytes = 8192;
   static constexpr std::uint32_t kEagerBuffers = 16;
-  static constexpr std::uint32_t kRuns = 4;  ///< calls of a communicator that a member may have begun
+  static constexpr std::uint32_t kRuns = 8;  ///< calls of a communicator that a member may have begun
 
   struct Frame {
     std::uint32_t port = 0, address = 0;

@@ -1,5 +1,5 @@
-"""The matrix on engines in RTL whose calls switches of the simulated network carry: the bits of the interpreter, where
-members stand in for the same switches. Some members are native.
+"""The matrix on engines in RTL whose calls switches of the simulated network carry, in C++ or in RTL: the bits of the
+interpreter, where members stand in for the same switches. Some members are native.
 
 As `test_rtl`, with UNISONO_TEST_RTL=1 only.
 """
@@ -42,13 +42,25 @@ def cases_of(cluster: Cluster, ranks: int) -> list[Case]:
 
 
 @pytest.mark.parametrize(
-    ("ranks", "native"), [(2, ()), (5, (1, 3)), (6, ()), (8, (0,))], ids=["two", "a node", "spine", "leaves"]
+    ("ranks", "native", "switches"),
+    [
+        (2, (), "native"),
+        (5, (1, 3), "native"),
+        (6, (), "native"),
+        (8, (0,), "native"),
+        (2, (), "rtl"),
+        (6, (1,), "rtl"),
+        (8, (), "rtl"),
+    ],
+    ids=["two", "a node", "spine", "leaves", "two, RTL", "spine, RTL", "leaves, RTL"],
 )
-def test_switches_agree_with_members_in_their_place(ranks: int, native: tuple[int, ...], tmp_path: Path) -> None:
+def test_switches_agree_with_members_in_their_place(
+    ranks: int, native: tuple[int, ...], switches: str, tmp_path: Path
+) -> None:
     network, tree = SHAPES[ranks]
     file = tmp_path / "network.conf"
     file.write_text(f"policy = pause\n{network}")
-    cluster = Cluster(native, ("--network", str(file)))
+    cluster = Cluster(native, ("--network", str(file), "--switch", switches))
     cases = cases_of(cluster, ranks)
     wrong = []
     for case, outcomes in zip(cases, cluster.run(ranks, cases), strict=True):
