@@ -4,10 +4,10 @@
 // egress has room for all of it: ready_o says so before the control sends. Each header takes with it all credit that the
 // neighbour is owed; when half of what it may have is owed, credit goes in a message of its own.
 //
-// Latency: 6 cycles from send_i to the header; with data, not before 3 cycles after their first word. Throughput: one
-// word per cycle; between frames 5 cycles.
-// Restrictions: send_i only while ready_o was high in the cycle before. A message with data is followed by exactly its
-// data.
+// Latency: 7 cycles from send_i to the header; with data, not before 4 cycles after their first word. Throughput: one
+// word per cycle; between frames 6 cycles.
+// Restrictions: send_i only while ready_o was high in the cycle before, and 3 cycles after the last one or later. A
+// message with data is followed by exactly its data. The addresses behind a port differ in their low 8 bits.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
