@@ -12,9 +12,11 @@
 // What nobody sends who keeps to the protocol is dropped and counted: of an unknown communicator, from or to another
 // rank, an eager message without a buffer, a write without a grant or beyond it.
 //
-// Latency: 12 cycles from a frame's header to the queue, or 2 after its last word, whichever is later. Throughput: one
-// word per cycle; a message takes 7 cycles at least.
-// Restrictions: look_run_i does not change in the cycle of a command to it. A read has room in the queue of reads
+// Latency: 12 cycles from a frame's header to the queue, and one for each word of payload, which is stored when the
+// header has been looked at; 4 after a last word that is late. Throughput: a message takes 7 cycles, and one for each
+// word.
+// Restrictions: pop_i not more often than every 5 cycles.
+// look_run_i does not change in the cycle of a command to it. A read has room in the queue of reads
 // (read_ready_o). A member keeps the rule of runs in unisono_switch_pkg.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
@@ -464,19 +466,29 @@ module unisono_switch_ingress
     end
   end
 
-  // A buffer is free when its last word has been given; at once if it is not read, or there was none. Control never pops
-  // in two cycles that follow each other.
-  logic        free_read, free_pop, popped_q;
-  unit_entry_t popped_entry_q;
+  // A buffer is free when its last word has been given; at once if it is not read, or there was none. What was popped
+  // waits while words that are given free others: in the 16 cycles in which reads that are there may end, one after the
+  // other, control pops 4 times at most.
+  logic        free_read, free_pop, popped, popped_room;
+  unit_entry_t popped_entry;
   assign free_read = give_ready && give.eager;
   assign free_pop  = pop_i && !look_head_q.asked && (discard_i || look_head_q.bytes == '0);
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) popped_q <= 1'b0;
-    else popped_q <= free_pop || (popped_q && free_read);
-    if (free_pop) popped_entry_q <= entry_of(look_run_i);
-  end
-  assign freed_valid_o = free_read || popped_q;
-  assign freed_entry_o = free_read ? give.entry : popped_entry_q;
+  unisono_fifo #(
+    .Width(UnitEntryWidth),
+    .Depth(4)
+  ) u_popped (
+    .clk_i,
+    .rst_ni,
+    .in_valid_i (free_pop),
+    .in_ready_o (popped_room),
+    .in_data_i  (entry_of(look_run_i)),
+    .out_valid_o(popped),
+    .out_ready_i(!free_read),
+    .out_data_o (popped_entry),
+    .count_o    ()
+  );
+  assign freed_valid_o = free_read || popped;
+  assign freed_entry_o = free_read ? give.entry : popped_entry;
 
   // ---------------------------------------------------------------- the state of entries
   logic [UnitEntries-1:0][EagerBuffers-1:0] free_set, free_clear;
@@ -570,5 +582,14 @@ module unisono_switch_ingress
       counter_faults_o   <= counter_faults_o + 32'(judge && !accept) + 32'(state_q == StEnd && bad_q);
     end
   end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (!free_pop || popped_room) else $error("%m: messages are popped faster than their credit goes back");
+      assert (!read_i || give_room) else $error("%m: a read comes without room");
+    end
+  end
+`endif
 
 endmodule
