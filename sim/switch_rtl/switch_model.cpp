@@ -103,7 +103,8 @@ SwitchModel::SwitchModel() : inside_(std::make_unique<Inside>()) {
   inside_->cycle = 0;
 }
 
-SwitchModel::~SwitchModel() = default;
+// What Verilator's classes leave behind they take out of the thread's context.
+SwitchModel::~SwitchModel() { Verilated::threadContextp(&inside_->context); }
 
 void SwitchModel::open(std::uint32_t entry, const UnitTerms& terms) {
   const std::uint32_t table = 64 * entry, rest = 0x8000 + 64 * entry;

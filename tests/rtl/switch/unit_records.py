@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-ENTRIES, RUNS, EAGER_BUFFERS = 16, 4, 16
+ENTRIES, RUNS, EAGER_BUFFERS = 8, 8, 16
 
 Layout = dict[str, int | dict[str, int]]
 """Fields and their bits, from the highest down; a record within a record by its own layout."""
@@ -37,7 +37,7 @@ SEND: Layout = {
     "by_grant": 1,
     "first": 1,
     "last": 1,
-    "entry": 4,
+    "entry": (ENTRIES - 1).bit_length(),
     "dtype": 6,
     "tag": 24,
     "sequence": 32,

@@ -65,6 +65,14 @@ class RtlJob {
   }
 
   SwitchModel& model(std::size_t s) { return models_[s]; }
+  void push(std::size_t s, std::uint32_t port, Header header, std::span<const std::byte> payload) {
+    seal(header);
+    const HeaderWords words = encode(header);
+    std::vector<std::byte> frame(sizeof words + payload.size());
+    std::memcpy(frame.data(), words.data(), sizeof words);
+    std::copy(payload.begin(), payload.end(), frame.begin() + sizeof words);
+    models_[s].push(port, frame);
+  }
 
   const CallTree* tree;
   Ways ways;
@@ -77,13 +85,8 @@ class RtlJob {
       members[node]->take(message.header, message.payload);
       return;
     }
-    seal(message.header);
-    const HeaderWords words = encode(message.header);
-    std::vector<std::byte> frame(sizeof words + message.payload.size());
-    std::memcpy(frame.data(), words.data(), sizeof words);
-    std::copy(message.payload.begin(), message.payload.end(), frame.begin() + sizeof words);
     const std::size_t s = node - members.size();
-    models_[s].push(ports_[s].at(from), frame);
+    push(s, ports_[s].at(from), message.header, message.payload);
   }
 
   void come(std::uint32_t s, const SwitchModel::Frame& frame) {
@@ -165,6 +168,47 @@ TEST(RtlSwitch, CallsThatDifferEndOnAllMembers) {
   }
   ASSERT_TRUE(job.run());
   for (const auto& member : job.members) EXPECT_TRUE(member->mismatched);
+}
+
+/// Whatever sound headers members send, in whatever order: it is noticed, and the switches go on with other calls.
+TEST(RtlSwitch, TakesAnything) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    RtlJob job("((0 1) (2 3) 4)", {}, seed);
+    std::mt19937_64 dice(seed);
+    const auto pick = [&](std::initializer_list<std::uint64_t> of) { return *(of.begin() + dice() % of.size()); };
+    for (int i = 0; i < 100; ++i) {
+      Header header = make_header(static_cast<MessageType>(pick({0, 0, 0, 1, 2, 3, 4, 5, 6, 7})));
+      header.communicator = kCommunicator;
+      header.epoch = kEpoch;
+      header.source = static_cast<std::uint32_t>(dice() % 8);
+      header.destination = static_cast<std::uint32_t>(5 + dice() % 3);
+      header.sequence = static_cast<std::uint32_t>(pick({1, 2, 3}));
+      header.signature = static_cast<std::uint32_t>(pick({1, 1, 1, 2}));
+      header.dtype = static_cast<Datatype>(pick({0, 3, 9, 10, 11, 12}));
+      header.tag = static_cast<std::uint32_t>(pick({82, 83, 82, dice() & kMaxTag}));
+      header.message_bytes = pick({0, 4, 64, 256, 260, 100'000, std::uint64_t{1} << 40U});
+      header.offset = pick({0, 0, 0, 512, 99'000});
+      header.token_slot = static_cast<std::uint16_t>(pick({0, 1, 2, 9}));
+      header.token_generation = static_cast<std::uint16_t>(pick({0, 1, 2, 3}));
+      header.first = header.offset == 0;
+      const std::vector<std::byte> payload(pick({0, 4, 64, 256, 512, 8000}));
+      header.last = header.offset + payload.size() == header.message_bytes;
+      header.segment_bytes = static_cast<std::uint32_t>(payload.size());
+      job.push(header.destination - 5, dice() % 3, header, payload);
+    }
+    ASSERT_TRUE(job.run());
+    std::uint64_t noticed = 0;
+    for (std::uint32_t s = 0; s < 3; ++s) {
+      const SwitchModel::Counters counters = job.model(s).counters();
+      noticed += counters.faults + counters.mismatches + counters.bad_frames;
+    }
+    EXPECT_GT(noticed, 0U);
+    const Case further{Collective::kAllreduce, 1000, 0};
+    for (std::uint32_t rank = 0; rank < 5; ++rank) begin_on(job, rank, further, seed);
+    ASSERT_TRUE(job.run());
+    for (std::uint32_t rank = 0; rank < 5; ++rank) expect_of(job, rank, 0, further, seed);
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
 }
 
 }  // namespace
