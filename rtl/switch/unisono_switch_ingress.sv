@@ -15,9 +15,8 @@
 // Latency: 12 cycles from a frame's header to the queue, and one for each word of payload, which is stored when the
 // header has been looked at; 4 after a last word that is late. Throughput: a message takes 7 cycles, and one for each
 // word.
-// Restrictions: pop_i not more often than every 5 cycles.
-// look_run_i does not change in the cycle of a command to it. A read has room in the queue of reads
-// (read_ready_o). A member keeps the rule of runs in unisono_switch_pkg.
+// Restrictions: look_run_i does not change in the cycle of a command to it. Pops stand 5 cycles apart. A read has room
+// in the queue of reads (read_ready_o). A member keeps the rule of runs in unisono_switch_pkg.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
