@@ -2,8 +2,9 @@
 //
 // usage: action_harness <ports> <members>...
 // For trees of so many members, with several members behind a port: every switch, collective, root and block, in both
-// directions; one piece per cycle, with pauses. Then pieces that come by a port by which they cannot come. Ends with
-// "ok <pieces> <of these not nothing> <of these by wrong ports> <switches>", or says what is wrong.
+// directions; one piece per cycle, with pauses. Then pieces that come by a port by which they cannot come. Between
+// ports that lead down there may be gaps: ports without members, of which the C++ control knows nothing. Ends with "ok
+// <pieces> <of these not nothing> <of these by wrong ports> <switches> <of these with gaps>", or says what is wrong.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -85,24 +86,33 @@ class Bench {
 
   std::uint32_t below(std::uint32_t limit) { return static_cast<std::uint32_t>(dice_.below(limit)); }
 
-  void set(const Entry& entry) {
+  /// `places` are the numbers that the entry's ports have in hardware.
+  void set(const Entry& entry, std::vector<std::uint32_t> places) {
+    places_ = std::move(places);
+    const std::uint32_t last = places_.empty() ? 0 : places_.back() + 1;
     Bits head;
-    head.add(entry.head.ports, 5).add(entry.head.members, kPlaceBits + 1).add(entry.head.first, kPlaceBits);
+    head.add(last, 5).add(entry.head.members, kPlaceBits + 1).add(entry.head.first, kPlaceBits);
     head.add(entry.head.count, kPlaceBits + 1).add(entry.head.up == kNoPort ? below(ports_) : entry.head.up, 5);
     head.add(entry.head.up != kNoPort ? 1 : 0, 1).add(entry.head.first_port, 5).add(entry.head.shares, kPlaceBits + 1);
     head.put(top_->head_i);
     Bits list;
-    for (std::uint32_t i = 0; i < ports_; ++i) {
+    for (std::uint32_t place = 0, i = 0; place < ports_; ++place) {
       // Those beyond the number of ports are what an older entry has left.
-      const bool used = i < entry.ports.size();
+      const bool used = i < entry.ports.size() && places_[i] == place;
+      const bool gap = !used && place < last;
       list.add(used ? entry.ports[i].first : below(8192), kPlaceBits);
-      list.add(used ? entry.ports[i].count() : below(8193), kPlaceBits + 1);
+      list.add(used ? entry.ports[i].count() : gap ? 0 : below(8193), kPlaceBits + 1);
       list.add(used ? entry.ports[i].is_switch() : below(2), 1);
+      if (used) ++i;
     }
     list.put(top_->ports_i);
     entry_ = &entry;
     ++switches;
+    if (last != places_.size()) ++with_gaps;
   }
+
+  /// The port of one of the entry's.
+  std::uint32_t port_at(std::uint32_t index) const { return entry_->head.first_port + places_[index]; }
 
   /// One piece. `place` is the position in its tag.
   void send(Collective opcode, bool down, std::uint32_t place, std::uint32_t port, std::uint32_t member,
@@ -116,7 +126,9 @@ class Bench {
     const std::uint32_t behind = port_of(*entry_, place);
     if (action.only != kNoPort || action.but != kNoPort) expected.member = place - entry_->ports[behind].first;
     expected.mask = mask_of(action);
-    expected.down = ((std::uint64_t{1} << entry_->ports.size()) - 1) << entry_->head.first_port;
+    for (std::uint32_t i = 0; i < places_.size(); ++i) expected.down |= std::uint64_t{1} << port_at(i);
+    if (action.only != kNoPort) expected.action.only = places_[action.only];
+    if (action.but != kNoPort) expected.action.but = places_[action.but];
     step(std::move(expected));
     ++pieces;
     if (action.kind != Action::Kind::kNothing) ++some;
@@ -126,11 +138,11 @@ class Bench {
     for (std::size_t i = 0; i < kLatency; ++i) step({});
   }
 
-  std::uint64_t pieces = 0, some = 0, switches = 0;
+  std::uint64_t pieces = 0, some = 0, switches = 0, with_gaps = 0;
 
  private:
   std::uint64_t mask_of(const Action& action) const {
-    const auto bit = [&](std::uint32_t index) { return std::uint64_t{1} << (entry_->head.first_port + index); };
+    const auto bit = [&](std::uint32_t index) { return std::uint64_t{1} << port_at(index); };
     std::uint64_t mask = 0;
     if (action.up) mask |= std::uint64_t{1} << entry_->head.up;
     if (action.only != kNoPort) mask |= bit(action.only);
@@ -196,6 +208,7 @@ class Bench {
   VerilatedContext context_;
   std::unique_ptr<Vtop> top_ = std::make_unique<Vtop>(&context_);
   const Entry* entry_ = nullptr;
+  std::vector<std::uint32_t> places_;
   std::deque<Expected> due_;
 };
 
@@ -227,7 +240,6 @@ const CallTree* with_few_ports(const CallTree& tree, std::uint32_t ports, Bench&
 
 void pieces_of(Bench& bench, const CallTree& tree, std::uint32_t s, const Entry& entry) {
   const auto ports = static_cast<std::uint32_t>(entry.ports.size());
-  const auto first = std::uint32_t{entry.head.first_port};
   const bool has_up = entry.head.up != kNoPort;
   for (const Collective opcode :
        {Collective::kBarrier, Collective::kBcast, Collective::kReduce, Collective::kAllreduce, Collective::kScatter,
@@ -255,15 +267,17 @@ void pieces_of(Bench& bench, const CallTree& tree, std::uint32_t s, const Entry&
           const std::uint32_t index = known ? from : bench.below(ports);
           const std::uint32_t member = known ? giver - entry.ports[index].first : bench.below(8192);
           if (!down || has_up) {
-            bench.send(opcode, down, place, down ? std::uint32_t{entry.head.up} : first + index, member, action, what);
+            bench.send(opcode, down, place, down ? std::uint32_t{entry.head.up} : bench.port_at(index), member, action,
+                       what);
           }
           if (bench.below(4) != 0) continue;
           // And by ports by which such a piece cannot come.
           std::uint32_t port = bench.below(32);
-          if (down ? has_up && port == entry.head.up : port - first < ports) {
-            if (down || !spreads) continue;
-            if (port - first == from) continue;
-          }
+          if (down && has_up && port == entry.head.up) continue;
+          // Behind a gap is nobody who could send what has no giver.
+          const bool below = port >= bench.port_at(0) && port <= bench.port_at(ports - 1);
+          if (!down && below && !spreads) continue;
+          if (!down && from != kNoPort && port == bench.port_at(from)) continue;
           bench.send(opcode, down, place, port, member, {}, what + " by port " + std::to_string(port));
           ++wrong_ports;
         }
@@ -289,21 +303,27 @@ int main(int argc, char** argv) {
         for (std::uint32_t s = 0; s < tree->switches; ++s) {
           Entry entry = unisono::slots::make_entry(*tree, s, 7, 1, 40);
           // Ports anywhere; the one that leads up before or behind those that lead down.
-          const auto used = static_cast<std::uint32_t>(entry.ports.size());
+          std::uint32_t spare = ports - 1 - static_cast<std::uint32_t>(entry.ports.size());
+          std::vector<std::uint32_t> places;
+          for (std::uint32_t i = 0, place = 0; i < entry.ports.size(); ++i, ++place) {
+            for (; i != 0 && spare != 0 && bench.below(4) == 0; --spare) ++place;
+            places.push_back(place);
+          }
+          const std::uint32_t used = places.empty() ? 0 : places.back() + 1;
           entry.head.first_port = static_cast<std::uint16_t>(bench.below(ports - used + 1));
           if (entry.head.up != kNoPort) {
             const std::uint32_t free = bench.below(ports - used);
             entry.head.up = static_cast<std::uint16_t>(free < entry.head.first_port ? free : free + used);
           }
-          bench.set(entry);
+          bench.set(entry, std::move(places));
           pieces_of(bench, *tree, s, entry);
           bench.drain();
         }
       }
     }
   }
-  std::printf("ok %llu %llu %llu %llu\n", static_cast<unsigned long long>(bench.pieces),
+  std::printf("ok %llu %llu %llu %llu %llu\n", static_cast<unsigned long long>(bench.pieces),
               static_cast<unsigned long long>(bench.some), static_cast<unsigned long long>(wrong_ports),
-              static_cast<unsigned long long>(bench.switches));
+              static_cast<unsigned long long>(bench.switches), static_cast<unsigned long long>(bench.with_gaps));
   return 0;
 }

@@ -50,8 +50,9 @@ def test_actions_are_those_of_the_entry(ports: int, members: list[int], least: i
     result = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     print(result.stdout)
     assert result.returncode == 0, result.stdout + result.stderr
-    pieces, some, wrong, _ = map(int, result.stdout.split()[1:])
+    pieces, some, wrong, switches, gaps = map(int, result.stdout.split()[1:])
     assert result.stdout.startswith("ok ")
     assert pieces >= least
     assert some >= pieces // 10
     assert wrong >= pieces // 50
+    assert gaps >= switches // 20

@@ -57,10 +57,11 @@ def random_fault(bench: Bench, run: int) -> None:
             windows["again"] = replace(known, offset=state.sent - segment)
         if segment > 64:
             windows["cut"] = replace(known, offset=state.sent, segment_bytes=segment - 64)
-        if state.limit == len(state.queue[0].payload):
-            windows["beyond the limit"] = replace(known, offset=state.sent)
-            if state.sent + segment <= state.limit:
-                windows.pop("beyond the limit")
+        beyond = state.limit - state.sent + 1
+        if state.limit == len(state.queue[0].payload) and beyond <= segment:
+            windows["beyond the limit"] = replace(
+                known, offset=state.sent, segment_bytes=beyond, message_bytes=state.limit + 1, last=True
+            )
     if rng.random() < 0.5:
         cases = windows
     name = rng.choice(sorted(cases))

@@ -14,7 +14,7 @@ from hdl import parameters, scaled, simulate
 
 PLACES = 8192
 NO_PORT = 0xFFFF
-FIND_LATENCY, READ_LATENCY = 3, 2
+FIND_LATENCY, READ_LATENCY, LOOK_LATENCY = 3, 2, 1
 
 
 def packed(*fields: tuple[int, int]) -> int:
@@ -63,6 +63,15 @@ def too_large(rng: random.Random, ports: int, words: list[int]) -> tuple[int, in
         return word, rng.choice((port | words[5] & 0xFFFF0000, port << 16 | words[5] & 0xFFFF))
     limit = PLACES if word == 3 or (word >= 8 and not word & 1) else PLACES + 1
     return word, rng.choice((limit, 1 << 16 | words[word], 1 << 30 | words[word]))
+
+
+def ports_of(words: list[int]) -> int:
+    """The port_entry_t's of an entry's ports, from the words of its PortEntry's."""
+    number = 0
+    for port in range(words[1] >> 16):
+        first, count = words[8 + 2 * port : 10 + 2 * port]
+        number |= packed((first, 13), (count & 0x7FFFFFFF, 14), (count >> 31, 1)) << 28 * port
+    return number
 
 
 class Software:
@@ -144,6 +153,8 @@ async def look_ups_while_software_writes(dut: Any) -> None:
     edge = RisingEdge(dut.clk_i)
     finds: deque[Any] = deque([None] * FIND_LATENCY)
     reads: deque[Any] = deque([None] * READ_LATENCY)
+    looks: deque[Any] = deque([None] * LOOK_LATENCY)
+    look: int | None = None
     seen = software.seen
     write: tuple[int, int] | None = None
     read: int | None = None
@@ -161,19 +172,21 @@ async def look_ups_while_software_writes(dut: Any) -> None:
             assert got in (asked, None), f"{number:#x}, {epoch:#x}: found {got}, not {asked}"
             assert got is not None or asked is None or now != asked or found != software.words[asked]
             if got is not None:
-                words = found
-                assert int(dut.found_head_o.value) == head_of(words)
-                raw = int(dut.found_ports_o.value)
-                for port in range(words[1] >> 16):
-                    first, count = words[8 + 2 * port : 10 + 2 * port]
-                    expected = packed((first, 13), (count & 0x7FFFFFFF, 14), (count >> 31, 1))
-                    assert raw >> 28 * port & (1 << 28) - 1 == expected, f"port {port}"
+                assert int(dut.found_head_o.value) == head_of(found)
+                used = (1 << 28 * (found[1] >> 16)) - 1
+                assert int(dut.found_ports_o.value) & used == ports_of(found)
             seen["found" if got is not None else "absent" if asked is None else "changed"] += 1
         want = reads.popleft()
         assert int(dut.reg_valid_o.value) == (want is not None)
         if want is not None:
             assert int(dut.reg_data_o.value) == want[0], f"word {want[1]}"
             seen["read"] += 1
+        want = looks.popleft()
+        if want is not None:
+            assert int(dut.look_head_o.value) == head_of(want)
+            used = (1 << 28 * (want[1] >> 16)) - 1
+            assert int(dut.look_ports_o.value) & used == ports_of(want)
+            seen["look"] += 1
         # What the edge has taken, of the state before its own write.
         value = None
         if read is not None:
@@ -185,6 +198,9 @@ async def look_ups_while_software_writes(dut: Any) -> None:
             finds.append((find, at, None if at is None else list(software.words[at] or [])))
         else:
             finds.append(None)
+        # Of an entry that is not valid, some fields are of the one before.
+        looked = software.words[look] if look is not None and software.valid[look] else None
+        looks.append(None if looked is None else list(looked))
         if write is not None:
             software.done(*write)
         # The next cycle.
@@ -208,11 +224,13 @@ async def look_ups_while_software_writes(dut: Any) -> None:
             find = rng.choice(known_names) if known_names and rng.random() < 0.7 else rng.choice(software.names)
             dut.find_number_i.value, dut.find_epoch_i.value = find
         dut.find_valid_i.value = int(find is not None)
+        look = rng.randrange(entries)
+        dut.look_entry_i.value = look
     assert last_write > 0
     dut._log.info("%s", dict(seen))
     assert seen["valid"] > 100
     assert seen["refused"] > 20
-    assert min(seen["found"], seen["absent"], seen["read"]) > 1000
+    assert min(seen["found"], seen["absent"], seen["read"], seen["look"]) > 1000
     assert seen["changed"] > 0
 
 
