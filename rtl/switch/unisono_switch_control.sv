@@ -260,8 +260,12 @@ module unisono_switch_control
   end
 
   // ---------------------------------------------------------------- the ports of this entry
-  ports_t used, up_port, there, down_ports;
-  assign used = ports_t'(((2 * Ports)'((MaxPorts + 1)'(1) << head_i.ports) - 1'b1) << head_i.first_port);
+  ports_t used, used_entries, up_port, there, down_ports;
+  // A port without members is a gap: nobody is there who could be told something.
+  for (genvar p = 0; p < int'(Ports); p++) begin : gen_used
+    assign used_entries[p] = port_count_t'(p) < head_i.ports && ports_i[p].count != '0;
+  end
+  assign used = ports_t'((2 * Ports)'(used_entries) << head_i.first_port);
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_port
     assign up_port[p] = head_i.has_up && head_i.up == port_t'(p);
     // While blocks of a run come by several ports, only what is of that run is seen.
