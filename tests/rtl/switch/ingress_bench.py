@@ -11,7 +11,7 @@ from bus import ChannelSink, Packet, StreamSource, new_random, start_clock_and_r
 from cocotb.triggers import RisingEdge
 from hdl import parameters
 from headers import MAGIC, VERSION, Datatype, Header, MessageType, sealed
-from unit_records import LOOK, NEIGHBOUR, RUNS, TERMS, pack, random_record, unpack
+from unit_records import ENTRIES, LOOK, NEIGHBOUR, RUNS, TERMS, pack, random_record, unpack
 
 FULL_KEEP = (1 << 64) - 1
 
@@ -73,7 +73,7 @@ class Bench:
         self.own = ChannelSink(dut, "own", ("data", "keep"))
         self.terms: dict[int, dict[str, int]] = {}
         self.neighbours: dict[int, dict[str, int]] = {}
-        self.runs = [Run() for _ in range(64)]
+        self.runs = [Run() for _ in range(ENTRIES * RUNS)]
         self.pending: set[int] = set()
         self.reads: deque[Read] = deque()
         self.member_credit: Counter[int] = Counter()  # of the neighbour: it may send so many short messages
@@ -129,7 +129,7 @@ class Bench:
             answer = answers.popleft()
             dut.found_valid_i.value = int(answer is not None)
             dut.found_i.value = int(answer is not None and answer >= 0)
-            dut.found_entry_i.value = answer if answer is not None and answer >= 0 else rng.randrange(16)
+            dut.found_entry_i.value = answer if answer is not None and answer >= 0 else rng.randrange(ENTRIES)
             ready = int(rng.random() < self.find_share)
             dut.find_ready_i.value = ready
             if int(dut.event_valid_o.value):
@@ -175,7 +175,7 @@ class Bench:
             epoch=terms["epoch"],
             source=neighbour["rank"],
             destination=terms["rank"],
-            sequence=rng.getrandbits(30) << 2 | run % RUNS,
+            sequence=rng.getrandbits(29) << 3 | run % RUNS,
             tag=rng.getrandbits(24),
             segment_bytes=length,
             session_sequence=rng.getrandbits(32),
@@ -268,7 +268,7 @@ class Bench:
         rng = self.rng
         end = rng.getrandbits(20)
         return Grant(
-            rng.getrandbits(30) << 2 | run % RUNS,
+            rng.getrandbits(29) << 3 | run % RUNS,
             rng.getrandbits(32),
             rng.getrandbits(16),
             rng.getrandbits(16),

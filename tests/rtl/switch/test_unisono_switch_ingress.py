@@ -135,7 +135,7 @@ async def random_traffic(dut: Any) -> None:
     await bench.start()
     for entry, credits in ((0, 1), (6, 3)):
         await bench.open(entry, credits=credits)
-    await bench.open(15, credits=EAGER_BUFFERS, segment_bytes=parameters()["BufferBytes"])
+    await bench.open(7, credits=EAGER_BUFFERS, segment_bytes=parameters()["BufferBytes"])
     cocotb.start_soon(bench.control())
     runs = [entry * RUNS + index for entry in bench.terms for index in range(RUNS)]
     for name, pace in paces(rng):
@@ -197,26 +197,26 @@ async def arrived(bench: Bench) -> None:
 async def what_has_no_room_is_dropped(dut: Any) -> None:
     bench = Bench(dut, "full")
     await bench.start()
-    await bench.open(9, credits=EAGER_BUFFERS, segment_bytes=128, eager_limit=100)
+    await bench.open(6, credits=EAGER_BUFFERS, segment_bytes=128, eager_limit=100)
     await bench.open(3, credits=EAGER_BUFFERS, segment_bytes=128, eager_limit=100)
     # Twice: buffers that were discarded are free again.
     for _ in range(2):
-        await fill(bench, 9)
-        bench.send(bench.header(9 * RUNS, MessageType.EAGER, 70), bytes(70), fault="no buffer")
+        await fill(bench, 6)
+        bench.send(bench.header(6 * RUNS, MessageType.EAGER, 70), bytes(70), fault="no buffer")
         # One without data needs none, and another communicator has its own.
-        bench.member_credit[9] += 1
-        bench.eager(9 * RUNS, 0)
+        bench.member_credit[6] += 1
+        bench.eager(6 * RUNS, 0)
         bench.eager(3 * RUNS + 1, 9)
         await arrived(bench)
-        for entry in (9, 3):
+        for entry in (6, 3):
             for run in range(entry * RUNS, entry * RUNS + RUNS):
                 while bench.runs[run].queue:
                     assert (await bench.look(run))["there"]
                     if len(bench.runs[run].queue[0].payload) == 0:
-                        bench.member_credit[9] -= 1
+                        bench.member_credit[6] -= 1
                     await bench.pop(run, discard=True)
         await ClockCycles(dut.clk_i, 5)
-        assert bench.member_credit[9] == EAGER_BUFFERS
+        assert bench.member_credit[6] == EAGER_BUFFERS
     # A run has Depth messages.
     run = 3 * RUNS + 2
     for number in range(bench.depth):
@@ -316,10 +316,10 @@ async def buffers_that_are_free_at_once(dut: Any) -> None:
     bench = Bench(dut, "at once")
     await bench.start()
     await bench.open(1, credits=EAGER_BUFFERS, segment_bytes=64, eager_limit=64)
-    await bench.open(8, credits=EAGER_BUFFERS, segment_bytes=64, eager_limit=64)
+    await bench.open(7, credits=EAGER_BUFFERS, segment_bytes=64, eager_limit=64)
     for number in range(12):
         bench.eager(RUNS + number % RUNS, 64)
-        bench.eager(8 * RUNS + number % RUNS, 1 + number)
+        bench.eager(7 * RUNS + number % RUNS, 1 + number)
     await arrived(bench)
     bench.own.pauses = [lambda: True]
     for number in range(12):
@@ -331,13 +331,13 @@ async def buffers_that_are_free_at_once(dut: Any) -> None:
     bench.own.pauses = [lambda: False]
     # As often as the control does it.
     for number in range(12):
-        run = 8 * RUNS + number % RUNS
+        run = 7 * RUNS + number % RUNS
         await bench.look(run)
         await bench.pop(run, discard=True)
         await RisingEdge(dut.clk_i)
     await ClockCycles(dut.clk_i, 40)
     assert not bench.reads
-    assert (bench.freed[1], bench.freed[8]) == (12, 12)
+    assert (bench.freed[1], bench.freed[7]) == (12, 12)
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
