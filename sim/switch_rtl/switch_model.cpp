@@ -12,7 +12,7 @@ namespace unisono::sim {
 namespace {
 
 constexpr std::size_t kWord = 64;
-constexpr std::uint32_t kLanes = kWord / 4;  // 32-bit words of one
+constexpr std::size_t kLanes = kWord / 4;  // 32-bit words of one
 // Between what goes in and the last that comes of it there are fewer cycles: the longest way is a fold of all ports.
 constexpr std::uint64_t kQuietCycles = 512;
 
@@ -50,7 +50,7 @@ struct SwitchModel::Inside {
   void step() {
     Verilated::threadContextp(&context);
     top.in_valid_i = top.in_last_i = 0;
-    for (std::uint32_t p = 0; p < kPorts; ++p) {
+    for (std::size_t p = 0; p < kPorts; ++p) {
       Port& port = ports[p];
       if (port.in.empty()) continue;
       const std::vector<std::byte>& frame = port.in.front();
@@ -66,15 +66,16 @@ struct SwitchModel::Inside {
     }
     top.eval();
     const std::uint32_t taken = top.in_valid_i & top.in_ready_o;
-    for (std::uint32_t p = 0; p < kPorts; ++p) {
+    for (std::size_t p = 0; p < kPorts; ++p) {
       Port& port = ports[p];
       if ((top.out_valid_o >> p & 1U) != 0) {
         const std::uint64_t keep = top.out_keep_o[2 * p] | std::uint64_t{top.out_keep_o[2 * p + 1]} << 32U;
         const auto* bytes = reinterpret_cast<const std::byte*>(&top.out_data_o[p * kLanes]);
         port.out.insert(port.out.end(), bytes, bytes + __builtin_popcountll(keep));
         if ((top.out_last_o >> p & 1U) != 0) {
-          out.push_back({p, top.out_address_o[p / 2] >> 16U * (p % 2) & 0xffffU, (top.out_control_o >> p & 1U) != 0,
-                         std::move(port.out)});
+          const std::uint32_t address = top.out_address_o[p / 2] >> 16U * (p % 2) & 0xffffU;
+          const bool control = (top.out_control_o >> p & 1U) != 0;
+          out.push_back({static_cast<std::uint32_t>(p), address, control, std::move(port.out)});
           port.out.clear();
         }
         busy_until = cycle + kQuietCycles;
