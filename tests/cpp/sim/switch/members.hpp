@@ -209,7 +209,7 @@ class Member {
       return true;
     }
     const std::uint64_t bytes = move.count * bytes_of(move.dtype);
-    const std::uint64_t limit = std::min<std::uint64_t>(bytes, one.received + 2 * terms_.segment_bytes);
+    const std::uint64_t limit = std::min<std::uint64_t>(bytes, one.received + std::uint64_t{2} * terms_.segment_bytes);
     if (bytes <= terms_.eager_limit ? !one.asked || one.gave : limit == one.granted) return false;
     one.gave = true;
     one.granted = limit;
