@@ -1,4 +1,4 @@
-"""unisono_switch_egress: every frame bit for bit and in the order of its channel, and credit that is taken once and never lost."""
+"""unisono_switch_egress: every frame bit for bit, in the order of its channel, and credit taken once and never lost."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ async def random_traffic(dut: Any) -> None:
     for entry, credits in ((0, 1), (6, 3)):
         await bench.open(entry, credits=credits)
     await bench.open(7, credits=EAGER_BUFFERS, segment_bytes=parameters()["BufferBytes"])
-    cocotb.start_soon(bench.control())
+    control = cocotb.start_soon(bench.control())
     runs = [entry * RUNS + index for entry in bench.terms for index in range(RUNS)]
     for name, pace in paces(rng):
         for other, pause in paces(new_random(name)):
@@ -169,7 +169,9 @@ async def random_traffic(dut: Any) -> None:
         "source",
     ):
         assert bench.seen[what] > 0, what
-    # The switch's credit is as much as was given, and taken once.
+    # The switch's credit is as much as was given, and taken once. One looks at a time.
+    control.cancel()
+    await ClockCycles(dut.clk_i, 1)
     for entry in bench.terms:
         while bench.credit[entry]:
             assert (await bench.look(entry * RUNS))["has_credit"]
