@@ -26,16 +26,17 @@ class RtlJob {
       entry.addresses.push_back(kFirstAddress + node);
     }
     for (; entry.number < tree->switches; ++entry.number) {
-      // Children from some port on; the way up behind them.
+      // Children from some port on, with gaps where there is room; the way up behind or before them.
       const std::uint32_t children = tree->first[entry.number + 1] - tree->first[entry.number];
       const std::uint32_t node = tree->members + entry.number;
       const std::uint32_t shift = entry.number % 2;
+      const std::uint32_t step = children <= 3 ? 2 : 1;
       ports_.emplace_back();
       for (std::uint32_t i = 0; i < children; ++i) {
-        ports_.back()[entry.addresses[tree->children[tree->first[entry.number] + i]]] = shift + i;
+        ports_.back()[entry.addresses[tree->children[tree->first[entry.number] + i]]] = shift + i * step;
       }
       if (tree->parent[node] != kNoNode) {
-        ports_.back()[entry.addresses[tree->parent[node]]] = shift == 0 ? children : 0;
+        ports_.back()[entry.addresses[tree->parent[node]]] = shift == 0 ? children * step : 0;
       }
       models_[entry.number].open(
           3 + entry.number, unit_terms(entry, [&](std::uint32_t address) { return ports_[entry.number].at(address); }));
