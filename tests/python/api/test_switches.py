@@ -7,18 +7,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 import unisono
+from unisono import Collective, Func
 from unisono.cli import main
 
 TREE = "((3 1) 0 (2 4))"
+
+
+def _tag(collective: Collective, func: Func) -> int:
+    """The tag of what goes up in a call of place 0."""
+    return int(collective) << 1 | int(func) << 6
 
 
 def test_members_and_switches_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "allreduce/switch", "--tree", "((0 1) 2)"]) == 0
     output = capsys.readouterr().out
     assert "allreduce/switch, rank 2 of 3" in output
-    assert "allreduce/switch, switch 1 of 2\n   0  sum arrival({0, 1}, tag 0) -> send(3, tag 0)" in output
+    # A switch reads collective, operator and direction in the tag (collectives/switch_tag.hpp).
+    up = _tag(Collective.ALLREDUCE, Func.SUM)
+    assert f"allreduce/switch, switch 1 of 2\n   0  sum arrival({{0, 1}}, tag {up}) -> send(3, tag {up})" in output
+    assert f"   1  arrival(3, tag {up + 1}) -> send({{0, 1}}, tag {up + 1})" in output
     assert main(["show", "bcast/switch", "--tree", "(0 1)", "--rank", "2", "--datatype", "int32"]) == 0
-    assert "arrival(0, tag 0) -> send(1, tag 0)" in capsys.readouterr().out
+    tag = _tag(Collective.BCAST, Func.NONE)
+    assert f"arrival(0, tag {tag}) -> send(1, tag {tag})" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
