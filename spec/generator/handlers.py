@@ -31,19 +31,30 @@ def emit_cpp(spec: Specification) -> str:
 
 
 def emit_python(spec: Specification) -> str:
-    """The module."""
-    preamble = python.PREAMBLE.rstrip("\n")
-    first, _, rest = preamble.partition('"""The specification')
-    _, _, rest = rest.partition('"""')
-    rest = rest.replace("from dataclasses import dataclass, field\n", "from dataclasses import dataclass\n")
-    lines = [first + '"""Instructions of handlers in a switch: enumerations, their encoded form, limits."""' + rest]
+    """The module. What it needs to encode and decode is that of the specification's own module."""
+    body: list[str] = []
     for enumeration in spec.enumerations.values():
-        lines += python.emit_enumeration(enumeration)
-    lines += ["", ""]
+        body += python.emit_enumeration(enumeration)
+    body += ["", ""]
     for v in spec.limits:
-        lines += [f"#: {v.doc[:1].upper()}{v.doc[1:]}.", f"{v.name.upper()}: Final = {v.value}"]
+        body += [f"#: {v.doc[:1].upper()}{v.doc[1:]}.", f"{v.name.upper()}: Final = {v.value}"]
     for record in spec.records.values():
-        lines += python.emit_record(record, spec)
+        body += python.emit_record(record, spec)
+    text = "\n".join(body)
+    lines = [
+        "# Generated from spec/ by `python -m spec.generator`. Do not edit.",
+        '"""Instructions of handlers in a switch: enumerations, their encoded form, limits."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "import builtins",
+        "from dataclasses import dataclass",
+        "from enum import IntEnum",
+        "from typing import ClassVar, Final",
+        "",
+        f"from .._spec import {', '.join(name for name in python.HELPERS if f'{name}(' in text)}",
+        text,
+    ]
     return "\n".join(lines) + "\n"
 
 

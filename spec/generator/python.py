@@ -70,6 +70,10 @@ def _integer(data: bytes, size: int, where: str) -> int:
 '''
 
 
+#: Functions of the preamble that records call.
+HELPERS = ("_bits", "_enumerator", "_flag", "_integer", "_unsigned", "_zero")
+
+
 def pascal(name: str) -> str:
     """snake_case to PascalCase."""
     return "".join(part.capitalize() for part in name.split("_"))

@@ -6,51 +6,9 @@ from __future__ import annotations
 import builtins
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar, Final, TypeVar
+from typing import ClassVar, Final
 
-_E = TypeVar("_E", bound=IntEnum)
-
-
-def _unsigned(value: int, bits: int, where: str) -> int:
-    """`value`, if it fits `bits` bits."""
-    if not 0 <= value < 1 << bits:
-        raise ValueError(f"{where}: {value} does not fit {bits} bits; allowed is 0 to {(1 << bits) - 1}")
-    return value
-
-
-def _flag(value: int, where: str) -> int:
-    """`value` as one bit."""
-    if value not in (0, 1):
-        raise ValueError(f"{where}: {value} is no truth value; allowed is False or True")
-    return int(value)
-
-
-def _enumerator(kind: type[_E], value: int, where: str) -> _E:
-    """The enumerator of `kind` with number `value`."""
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(f"{e.value} {e.name}" for e in kind)
-        raise ValueError(f"{where}: {value} is no {kind.__name__}; allowed is {known}") from None
-
-
-def _bits(raw: int, offset: int, bits: int) -> int:
-    """`bits` bits of `raw` from bit `offset`."""
-    return raw >> offset & (1 << bits) - 1
-
-
-def _zero(raw: int, offset: int, bits: int, where: str) -> None:
-    """Refuses reserved bits that are set."""
-    value = _bits(raw, offset, bits)
-    if value:
-        raise ValueError(f"{where}: reserved bits {offset} to {offset + bits - 1} hold {value:#x}; they must be zero")
-
-
-def _integer(data: bytes, size: int, where: str) -> int:
-    """`data` as a little-endian number, if it is `size` bytes long."""
-    if len(data) != size:
-        raise ValueError(f"{where}: given {len(data)} bytes; the encoded form has {size}")
-    return int.from_bytes(data, "little")
+from .._spec import _bits, _enumerator, _flag, _integer, _unsigned
 
 
 class Function(IntEnum):
