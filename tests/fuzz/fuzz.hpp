@@ -10,6 +10,9 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
+
+#include "core/crc32c.hpp"
 
 namespace unisono::fuzz {
 
@@ -18,6 +21,15 @@ inline void claim(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "claim broken: %s\n", what);
   std::abort();
+}
+
+/// The input with a checksum that is right, as a file that ends with one has it; of 4 bytes at least.
+inline std::vector<std::byte> sealed(std::span<const std::byte> bytes) {
+  std::vector<std::byte> result(bytes.begin(), bytes.end());
+  const std::size_t size = bytes.size() - sizeof(std::uint32_t);
+  const std::uint32_t sum = crc32c({reinterpret_cast<const std::uint8_t*>(bytes.data()), size});
+  std::memcpy(result.data() + size, &sum, sizeof sum);
+  return result;
 }
 
 /// The input, from its begin. What is missing at its end is zero.

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "core/facts.hpp"
@@ -143,6 +144,30 @@ void expect_of(const Job& job, std::uint32_t rank, std::size_t position, const C
   ASSERT_GE(dst.size(), bytes.size());
   EXPECT_EQ(std::memcmp(dst.data(), bytes.data(), bytes.size()), 0)
       << name_of(one.collective) << " of " << one.count << ", root " << one.root << ", rank " << rank;
+}
+
+/// A sound header of any kind, to switches 0 to 2 of five members, as no member that keeps to the protocol would send
+/// it, and a payload of the length that it says.
+inline std::pair<Header, std::vector<std::byte>> drawn_message(std::mt19937_64& dice) {
+  const auto pick = [&](std::initializer_list<std::uint64_t> of) { return *(of.begin() + dice() % of.size()); };
+  Header header = make_header(static_cast<MessageType>(pick({0, 0, 0, 1, 2, 3, 4, 5, 6, 7})));
+  header.communicator = kCommunicator;
+  header.epoch = kEpoch;
+  header.source = static_cast<std::uint32_t>(dice() % 8);
+  header.destination = static_cast<std::uint32_t>(5 + dice() % 3);
+  header.sequence = static_cast<std::uint32_t>(pick({1, 2, 3}));
+  header.signature = static_cast<std::uint32_t>(pick({1, 1, 1, 2}));
+  header.dtype = static_cast<Datatype>(pick({0, 3, 9, 10, 11, 12}));
+  header.tag = static_cast<std::uint32_t>(pick({82, 83, 82, dice() & kMaxTag}));
+  header.message_bytes = pick({0, 4, 64, 256, 260, 100'000, std::uint64_t{1} << 40U});
+  header.offset = pick({0, 0, 0, 512, 99'000});
+  header.token_slot = static_cast<std::uint16_t>(pick({0, 1, 2, 9}));
+  header.token_generation = static_cast<std::uint16_t>(pick({0, 1, 2, 3}));
+  header.first = header.offset == 0;
+  std::vector<std::byte> payload(pick({0, 4, 64, 256, 512, 8000}));
+  header.last = header.offset + payload.size() == header.message_bytes;
+  header.segment_bytes = static_cast<std::uint32_t>(payload.size());
+  return {header, std::move(payload)};
 }
 
 }  // namespace unisono::sim

@@ -114,25 +114,8 @@ TEST(SwitchCommunicator, TakesAnything) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Job job("((0 1) (2 3) 4)", {}, seed);
     std::mt19937_64 dice(seed);
-    const auto pick = [&](std::initializer_list<std::uint64_t> of) { return *(of.begin() + dice() % of.size()); };
     for (int i = 0; i < 200; ++i) {
-      Header header = make_header(static_cast<MessageType>(pick({0, 0, 0, 1, 2, 3, 4, 5, 6, 7})));
-      header.communicator = kCommunicator;
-      header.epoch = kEpoch;
-      header.source = static_cast<std::uint32_t>(dice() % 8);
-      header.destination = static_cast<std::uint32_t>(5 + dice() % 3);
-      header.sequence = static_cast<std::uint32_t>(pick({1, 2, 3}));
-      header.signature = static_cast<std::uint32_t>(pick({1, 1, 1, 2}));
-      header.dtype = static_cast<Datatype>(pick({0, 3, 9, 10, 11, 12}));
-      header.tag = static_cast<std::uint32_t>(pick({82, 83, 82, dice() & kMaxTag}));
-      header.message_bytes = pick({0, 4, 64, 256, 260, 100'000, std::uint64_t{1} << 40U});
-      header.offset = pick({0, 0, 0, 512, 99'000});
-      header.token_slot = static_cast<std::uint16_t>(pick({0, 1, 2, 9}));
-      header.token_generation = static_cast<std::uint16_t>(pick({0, 1, 2, 3}));
-      header.first = header.offset == 0;
-      const std::vector<std::byte> payload(pick({0, 4, 64, 256, 512, 8000}));
-      header.last = header.offset + payload.size() == header.message_bytes;
-      header.segment_bytes = static_cast<std::uint32_t>(payload.size());
+      const auto [header, payload] = drawn_message(dice);
       const std::uint32_t to = header.destination - 5;
       job.switches[to]->take(kFirstAddress + header.source, header, payload);
     }
