@@ -9,24 +9,6 @@ namespace unisono::slots {
 
 namespace {
 
-/// Members below a node, which follow one another in the order of the tree: the first position, and how many.
-struct Span {
-  std::uint32_t first;
-  std::uint32_t count;
-};
-
-Span span_of(const CallTree& tree, std::uint32_t node) {
-  if (node < tree.members) return {tree.position[node], 1};
-  const std::uint32_t s = node - tree.members;
-  Span all{tree.members, 0};
-  for (std::uint32_t i = tree.first[s]; i < tree.first[s + 1]; ++i) {
-    const Span below = span_of(tree, tree.children[i]);
-    if (below.first < all.first) all.first = below.first;
-    all.count += below.count;
-  }
-  return all;
-}
-
 Action down_to(const Entry& entry, std::uint32_t position) {
   Action action{.kind = Action::Kind::kPass};
   action.only = port_of(entry, position);
@@ -61,6 +43,18 @@ Action spread(const Entry& entry, std::uint32_t source, bool from_above) {
 
 }  // namespace
 
+Positions positions_below(const CallTree& tree, std::uint32_t node) {
+  if (node < tree.members) return {tree.position[node], 1};
+  const std::uint32_t s = node - tree.members;
+  Positions all{tree.members, 0};
+  for (std::uint32_t i = tree.first[s]; i < tree.first[s + 1]; ++i) {
+    const Positions below = positions_below(tree, tree.children[i]);
+    if (below.first < all.first) all.first = below.first;
+    all.count += below.count;
+  }
+  return all;
+}
+
 std::uint32_t port_of(const Entry& entry, std::uint32_t position) {
   for (std::uint32_t i = 0; i < entry.ports.size(); ++i) {
     // Unsigned: positions before the first are far away, too.
@@ -77,7 +71,7 @@ Entry make_entry(const CallTree& tree, std::uint32_t number, std::uint32_t commu
   }
   const std::uint32_t node = tree.members + number;
   Entry entry;
-  const Span all = span_of(tree, node);
+  const Positions all = positions_below(tree, node);
   entry.head.communicator = communicator;
   entry.head.epoch = epoch;
   entry.head.members = tree.members;
@@ -88,7 +82,7 @@ Entry make_entry(const CallTree& tree, std::uint32_t number, std::uint32_t commu
   std::uint32_t last = 0;
   for (std::uint32_t i = tree.first[number]; i < tree.first[number + 1]; ++i) {
     const std::uint32_t child = tree.children[i];
-    const Span below = span_of(tree, child);
+    const Positions below = positions_below(tree, child);
     const std::uint32_t port = tree.port[child];
     const bool is_switch = child >= tree.members;
     if (entry.ports.empty()) {

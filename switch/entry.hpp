@@ -49,6 +49,13 @@ struct Entry {
   std::size_t bytes() const { return sizeof(EntryHead) + ports.size() * sizeof(PortEntry); }
 };
 
+/// Members below a node, which follow one another in the order of the tree: the first position, and how many.
+struct Positions {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+Positions positions_below(const CallTree& tree, std::uint32_t node);
+
 /// The entry of switch `number` of a tree. Children behind one port must follow one another in the tree, ports count up
 /// from the first child's; `up` is the port that leads up, another one than these. Throws Error(kInvalidArgument) if
 /// there is no such switch, or ports are no such.

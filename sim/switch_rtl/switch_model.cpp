@@ -111,26 +111,22 @@ void SwitchModel::open(std::uint32_t entry, const UnitTerms& terms) {
   const std::uint32_t table = 64 * entry, rest = 0x8000 + 64 * entry;
   const auto write = [&](std::uint32_t word, std::uint32_t data) { inside_->write(word, data); };
   write(table + 7, 0);
-  write(table + 0, terms.communicator);
-  write(table + 1, terms.epoch | terms.ports << 16U);
-  write(table + 2, terms.members);
-  write(table + 3, terms.first);
-  write(table + 4, terms.count);
-  write(table + 5, (terms.up ? *terms.up : 0xffffU) | terms.first_port << 16U);
-  write(table + 6, terms.shares);
-  for (std::uint32_t i = 0; i < terms.ports; ++i) {
-    const UnitTerms::Port& port = terms.neighbours[terms.first_port + i];
-    write(table + 8 + 2 * i, port.first);
-    write(table + 9 + 2 * i, port.count | (port.is_switch ? 1U << 31U : 0U));
+  // But for word 7 these are the bytes of the entry.
+  std::array<std::uint32_t, sizeof(slots::EntryHead) / 4> head{};
+  std::memcpy(head.data(), &terms.entry.head, sizeof head);
+  for (std::uint32_t i = 0; i < 7; ++i) write(table + i, head[i]);
+  for (std::uint32_t i = 0; i < terms.entry.ports.size(); ++i) {
+    write(table + 8 + 2 * i, terms.entry.ports[i].first);
+    write(table + 9 + 2 * i, terms.entry.ports[i].word);
   }
   write(rest + 0, terms.rank);
   write(rest + 1, terms.eager_limit);
   write(rest + 2, terms.segment_bytes);
   write(rest + 3, terms.credits);
   for (std::uint32_t p = 0; p < kPorts; ++p) {
-    const UnitTerms::Port& port = terms.neighbours[p];
-    write(rest + 8 + 2 * p, port.rank | (port.is_switch ? 1U << 31U : 0U));
-    write(rest + 9 + 2 * p, port.address);
+    const UnitTerms::Neighbour& one = terms.neighbours[p];
+    write(rest + 8 + 2 * p, one.rank | (one.is_switch ? 1U << 31U : 0U));
+    write(rest + 9 + 2 * p, one.address);
   }
   write(rest + 4, 0);
   for (std::uint32_t i = 0; i < kRuns + 2; ++i) inside_->step();

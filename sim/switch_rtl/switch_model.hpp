@@ -8,24 +8,20 @@
 #include <span>
 #include <vector>
 
+#include "switch/entry.hpp"
+
 namespace unisono::sim {
 
 /// What the unit is told of a communicator: the words of its tables.
 struct UnitTerms {
-  struct Port {
-    bool used = false;
-    bool is_switch = false;
-    std::uint32_t first = 0, count = 0;  ///< positions behind it; 0: it leads up, or nowhere
+  struct Neighbour {
     std::uint32_t rank = 0, address = 0;
+    bool is_switch = false;
   };
-  std::uint32_t communicator = 0;
-  std::uint16_t epoch = 0;
-  std::uint32_t members = 0, first = 0, count = 0, shares = 0;
-  std::uint32_t first_port = 0, ports = 0;  ///< those that lead down, with gaps that have no members
-  std::optional<std::uint32_t> up;          ///< the port that leads up
-  std::uint32_t rank = 0;                   ///< this switch's
+  slots::Entry entry;      ///< between ports that lead down there may be some without members
+  std::uint32_t rank = 0;  ///< this switch's
   std::uint32_t eager_limit = 0, segment_bytes = 0, credits = 0;
-  std::vector<Port> neighbours;  ///< by port
+  std::vector<Neighbour> neighbours;  ///< by port
 };
 
 /// Not thread-safe. A frame goes in one word per cycle, and is given when its last word has come out.

@@ -1,37 +1,14 @@
 #include "sim/switch_rtl/unit_terms.hpp"
 
-#include <algorithm>
-
 #include "core/error.hpp"
 #include "core/text.hpp"
 
 namespace unisono::sim {
 
-namespace {
-
-/// Positions of the members below a node follow one another.
-struct Span {
-  std::uint32_t first, count;
-};
-
-Span span_of(const CallTree& tree, std::uint32_t node) {
-  if (node < tree.members) return {tree.position[node], 1};
-  const std::uint32_t number = node - tree.members;
-  Span all{tree.members, 0};
-  for (std::uint32_t i = tree.first[number]; i < tree.first[number + 1]; ++i) {
-    const Span below = span_of(tree, tree.children[i]);
-    all.first = std::min(all.first, below.first);
-    all.count += below.count;
-  }
-  return all;
-}
-
-}  // namespace
-
 UnitTerms unit_terms(const SwitchEntry& entry, const std::function<std::uint32_t(std::uint32_t)>& port_of) {
   const CallTree& tree = *entry.tree;
   const std::uint32_t node = tree.members + entry.number;
-  const auto refuse = [&](const std::string& reason) { throw Error(ErrorCode::kInvalidArgument, reason); };
+  const auto refuse = [](const std::string& reason) { throw Error(ErrorCode::kInvalidArgument, reason); };
   if (entry.segment_bytes > SwitchModel::kBufferBytes) {
     refuse(formatted("segments of {} bytes; switches in hardware have room for {}", entry.segment_bytes,
                      SwitchModel::kBufferBytes));
@@ -41,45 +18,51 @@ UnitTerms unit_terms(const SwitchEntry& entry, const std::function<std::uint32_t
                      SwitchModel::kEagerBuffers));
   }
   UnitTerms terms;
-  terms.communicator = entry.communicator;
-  terms.epoch = entry.epoch;
-  terms.members = tree.members;
-  const Span all = span_of(tree, node);
-  terms.first = all.first;
-  terms.count = all.count;
-  terms.shares = tree.first[entry.number + 1] - tree.first[entry.number];
   terms.rank = node;
   terms.eager_limit = entry.eager_limit;
   terms.segment_bytes = entry.segment_bytes;
   terms.credits = entry.rx_buffers;
   terms.neighbours.resize(SwitchModel::kPorts);
-  const auto add = [&](std::uint32_t neighbour, Span span) {
+  std::uint32_t used = 0;  // ports, a bit for each
+  const auto add = [&](std::uint32_t neighbour) {
     const std::uint32_t port = port_of(entry.addresses[neighbour]);
     if (port >= SwitchModel::kPorts) {
       refuse(formatted("a neighbour is behind port {}; switches in hardware have {} ports", port, SwitchModel::kPorts));
     }
-    UnitTerms::Port& at = terms.neighbours[port];
-    if (at.used)
+    if ((used >> port & 1U) != 0) {
       refuse("several of its ranks or switches are behind one port; switches in hardware tell only one apart");
-    at = {true, neighbour >= tree.members, span.first, span.count, neighbour, entry.addresses[neighbour]};
+    }
+    used |= 1U << port;
+    terms.neighbours[port] = {neighbour, entry.addresses[neighbour], neighbour >= tree.members};
     return port;
   };
-  std::uint32_t last = 0;
+
+  const slots::Positions all = slots::positions_below(tree, node);
+  slots::EntryHead& head = terms.entry.head;
+  head.communicator = entry.communicator;
+  head.epoch = entry.epoch;
+  head.members = tree.members;
+  head.first = all.first;
+  head.count = all.count;
+  head.shares = tree.first[entry.number + 1] - tree.first[entry.number];
   for (std::uint32_t i = tree.first[entry.number]; i < tree.first[entry.number + 1]; ++i) {
-    const std::uint32_t port = add(tree.children[i], span_of(tree, tree.children[i]));
-    if (i == tree.first[entry.number]) {
-      terms.first_port = port;
-    } else if (port < last) {
+    const std::uint32_t child = tree.children[i];
+    const std::uint32_t port = add(child);
+    if (terms.entry.ports.empty()) head.first_port = static_cast<std::uint16_t>(port);
+    if (port < head.first_port + terms.entry.ports.size()) {
       refuse("its ranks do not stand in the order of the ports; switches in hardware fold in that order");
     }
-    last = port;
+    terms.entry.ports.resize(port - head.first_port);
+    const slots::Positions below = slots::positions_below(tree, child);
+    terms.entry.ports.push_back({below.first, below.count | (child >= tree.members ? 1U << 31U : 0U)});
   }
-  terms.ports = last - terms.first_port + 1;
+  head.ports = static_cast<std::uint16_t>(terms.entry.ports.size());
   if (all.count != tree.members) {
-    terms.up = add(tree.parent[node], {0, 0});
-    if (*terms.up > terms.first_port && *terms.up < last) {
+    const std::uint32_t up = add(tree.parent[node]);
+    if (up >= head.first_port && up < std::uint32_t{head.first_port} + head.ports) {
       refuse("the way up leaves between its ranks' ports; switches in hardware need it before or behind them");
     }
+    head.up = static_cast<std::uint16_t>(up);
   }
   return terms;
 }
