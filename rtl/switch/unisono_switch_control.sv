@@ -89,10 +89,8 @@ module unisono_switch_control
   end
 
   localparam int unsigned AllRuns = UnitEntries * UnitRuns;
-  localparam int unsigned Ways = 2 * AllRuns;      // runs, up and down
 
   typedef logic [Ports-1:0] ports_t;
-  typedef logic [RunWidth:0] way_t;
 
   // A message that is granted or asked for.
   typedef struct packed {
@@ -125,7 +123,6 @@ module unisono_switch_control
   logic [AllRuns-1:0] has_latest_q;
   logic [Ways-1:0]    active_q;
   logic [AllRuns-1:0] failed_q, pending_q;
-  logic [Ways-1:0][TagBits:0] outstanding_q;       // segments whose results have not gone
 
   // ---------------------------------------------------------------- which run
   typedef enum logic [4:0] {
@@ -184,80 +181,43 @@ module unisono_switch_control
 
   logic again;                   // the run is to be looked at once more
   logic [AllRuns-1:0] pending_set;
-  logic [Tags-1:0] busy_q, done_q, done_pick;
-  way_t [Tags-1:0] tag_way_q;
-  logic [TagBits-1:0] done_tag;
+  logic ended_valid;             // a fold of this way is over
+  way_t ended_way;
   always_comb begin
     pending_set = '0;
     for (int p = 0; p < int'(Ports); p++) if (event_valid_i[p]) pending_set[event_run_i[p]] = 1'b1;
     if (again) pending_set[run_q] = 1'b1;
-    if (done_q != '0) pending_set[tag_way_q[done_tag][RunWidth:1]] = 1'b1;
+    if (ended_valid) pending_set[ended_way[RunWidth:1]] = 1'b1;
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) pending_q <= '0;
     else pending_q <= (pending_q & ~(pick ? grant : '0)) | pending_set;
   end
 
-  // ---------------------------------------------------------------- results that have gone
-  assign done_pick = done_q & (-done_q);
-  always_comb begin
-    done_tag = '0;
-    for (int t = 0; t < int'(Tags); t++) if (done_pick[t]) done_tag = TagBits'(t);
-  end
+  // ---------------------------------------------------------------- folds under way
+  port_t            last_in;     // of the cell from which the result comes
+  logic             tag_there, free_ways, begins;
+  logic [TagBits:0] outstanding;
 
-  port_t              last_in;           // the port at whose cell the result comes out
-  logic               begin_tag;         // a start takes free_tag
-  logic [TagBits-1:0] tag_q;             // the one that the last start took
-  logic [TagBits-1:0] free_tag;
-  logic               tag_there;
-  always_comb begin
-    free_tag = '0;
-    for (int t = int'(Tags) - 1; t >= 0; t--) if (!busy_q[t]) free_tag = TagBits'(t);
-  end
-  assign tag_there = busy_q != '1;
-
-  // A port's results come from one cell at a time: the next may begin from another one when they all have gone.
-  logic [Ports-1:0][TagBits:0] sources_q;
-  port_t [Ports-1:0]           source_q;
-
-  for (genvar p = 0; p < int'(Ports); p++) begin : gen_source
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        sources_q[p] <= '0;
-      end else begin
-        sources_q[p] <= sources_q[p] + (TagBits + 1)'(begin_tag && t_q.out[p]) -
-                        (TagBits + 1)'(done_q != '0 && masks_o[done_tag][p]);
-      end
-      if (begin_tag && t_q.out[p]) source_q[p] <= last_in;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      busy_q <= '0;
-      done_q <= '0;
-    end else begin
-      done_q <= (done_q & ~done_pick) | done_i;
-      for (int t = 0; t < int'(Tags); t++) begin
-        if (begin_tag && free_tag == TagBits'(t)) busy_q[t] <= 1'b1;
-        else if (done_pick[t]) busy_q[t] <= 1'b0;
-      end
-    end
-    if (begin_tag) begin
-      masks_o[free_tag]   <= t_q.out;
-      tag_way_q[free_tag] <= way;
-    end
-  end
-  for (genvar w = 0; w < int'(Ways); w++) begin : gen_way
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        outstanding_q[w] <= '0;
-      end else begin
-        outstanding_q[w] <= outstanding_q[w] + (TagBits + 1)'(begin_tag && way == way_t'(w)) -
-                            (TagBits + 1)'(done_q != '0 && tag_way_q[done_tag] == way_t'(w));
-      end
-    end
-  end
+  unisono_switch_folds #(
+    .Ports  (Ports),
+    .TagBits(TagBits)
+  ) u_folds (
+    .clk_i,
+    .rst_ni,
+    .room_o       (tag_there),
+    .clear_o      (free_ways),
+    .outstanding_o(outstanding),
+    .begin_i      (begins),
+    .way_i        (way),
+    .out_i        (t_q.out),
+    .from_i       (last_in),
+    .tag_o        (start_tag_o),
+    .masks_o,
+    .done_i,
+    .ended_valid_o(ended_valid),
+    .ended_way_o  (ended_way)
+  );
 
   // ---------------------------------------------------------------- the ports of this entry
   ports_t used, used_entries, up_port, there, down_ports;
@@ -427,8 +387,6 @@ module unisono_switch_control
   switch_bytes_t left, segment_end, kept_end, window_most, window_end, segment;
   ports_t        out_granted, out_wrong, out_within, in_here, by_grant, by_write;
   logic          last_segment, here, room, raises;
-  logic          free_ways;
-  logic [TagBits:0] outstanding;
 
   assign segment      = switch_bytes_t'(terms.segment_bytes);
   assign left         = t_q.bytes - t_q.done;
@@ -437,7 +395,6 @@ module unisono_switch_control
   assign segment_end  = t_q.done + switch_bytes_t'(length);
   assign by_grant     = t_q.out & ~t_q.out_eager;
   assign by_write     = t_q.in & ~t_q.in_place;
-  assign outstanding  = outstanding_q[way];
 
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_transfer
     assign out_granted[p] = look_q[p].has_grant && look_q[p].grant.sequence_ == t_q.sequence_;
@@ -446,12 +403,8 @@ module unisono_switch_control
     assign in_here[p]     = look_q[p].arrived >= segment_end && (length != '0 || look_q[p].whole);
   end
   always_comb begin
-    last_in   = '0;
-    free_ways = 1'b1;
+    last_in = '0;
     for (int p = 0; p < int'(Ports); p++) if (t_q.in[p]) last_in = port_t'(p);
-    for (int p = 0; p < int'(Ports); p++) begin
-      if (t_q.out[p] && sources_q[p] != '0 && source_q[p] != last_in) free_ways = 1'b0;
-    end
   end
   // The next segment is here, and all receivers take it; and there is room for it inside.
   assign here = (by_write & ~in_here) == '0 && (by_grant & ~out_within) == '0;
@@ -491,7 +444,7 @@ module unisono_switch_control
   assign asks       = t_q.out & (t_q.bytes <= switch_bytes_t'(terms.eager_limit) ? ~t_q.out_eager : switches);
 
   state_e state_d;
-  logic   turn, keep, over, fails, asks_now, windows, segments, starts;
+  logic   turn, keep, over, fails, asks_now, windows, segments, starts, read_all;
 
   always_comb begin
     state_d = state_q;
@@ -722,7 +675,11 @@ module unisono_switch_control
   // ---------------------------------------------------------------- commands
   always_comb begin
     discard_o      = state_q == StBegin;
-    pop_o          = state_q == StBegin ? thrown : (over ? t_q.in : '0);
+    // A head whose buffer has been read is over at once, or it might be thrown away with a call that fails meanwhile.
+    pop_o = '0;
+    if (state_q == StBegin) pop_o = thrown;
+    else if (over) pop_o = immediate_q ? t_q.in : by_write;
+    else if (read_all) pop_o = t_q.in_place;
     pop_grant_o    = state_q == StBegin ? thrown_grants : (over ? by_grant : '0);
     take_credit_o  = asks_now ? t_q.out_eager : (segments && immediate_q ? t_q.out : '0);
     window_open_o  = windows && !t_q.granted ? by_write : '0;
@@ -732,7 +689,7 @@ module unisono_switch_control
     read_o         = segments && length != '0 ? t_q.in : '0;
     read_place_o   = t_q.in_place;
     read_bytes_o   = length;
-    begin_tag      = segments && length != '0;
+    begins         = segments && length != '0;
 
     send_o          = '0;
     send_by_grant_o = by_grant;
@@ -776,14 +733,13 @@ module unisono_switch_control
     assign send_generation_o[p] = windows ? generations_q[p] + 16'(!t_q.granted) : '0;
   end
 
+  assign read_all      = keep && state_q == StStart;
   assign start_valid_o = starts;
   assign start_ports_o = t_q.in;
   assign start_func_o  = t_q.func;
   assign start_dtype_o = t_q.dtype;
   assign start_words_o = CountBits'((17'(length) + 17'(SwitchBytes - 1)) >> $clog2(SwitchBytes));
-  assign start_tag_o   = tag_q;
   always_ff @(posedge clk_i) begin
-    if (begin_tag) tag_q <= free_tag;
     if (!rst_ni) begin
       counter_messages_o   <= '0;
       counter_mismatches_o <= '0;
@@ -799,9 +755,6 @@ module unisono_switch_control
       assert (state_q != StEval || action_valid) else $error("%m: the CCM has not answered");
       assert (!(state_q == StEval && (in & mask) != '0 && action.kind == ActionPass))
         else $error("%m: a message goes back to where it came from");
-      for (int p = 0; p < int'(Ports); p++) begin
-        assert (sources_q[p] <= (TagBits + 1)'(Tags)) else $error("%m: more results have gone than were begun");
-      end
     end
   end
 `endif

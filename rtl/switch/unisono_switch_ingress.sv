@@ -585,6 +585,7 @@ module unisono_switch_ingress
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
+      assert ((free_set & free_q) == '0) else $error("%m: a buffer is freed that is free");
       assert (!free_pop || popped_room) else $error("%m: messages are popped faster than their credit goes back");
       assert (!read_i || give_room) else $error("%m: a read comes without room");
     end

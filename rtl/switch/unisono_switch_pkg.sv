@@ -116,6 +116,8 @@ package unisono_switch_pkg;
 
   typedef logic [UnitEntryWidth-1:0] unit_entry_t;
   typedef logic [RunWidth-1:0] run_t;                      // {entry, sequence modulo UnitRuns}
+  localparam int unsigned Ways = 2 << RunWidth;              // runs, up and down
+  typedef logic [RunWidth:0] way_t;                        // {run, down}
   typedef logic [47:0] switch_bytes_t;
   typedef logic [15:0] node_t;                             // a rank, or an address in the network
 
