@@ -1,6 +1,7 @@
 #include "network/secret.hpp"
 
 #include <sodium/crypto_auth_hmacsha256.h>
+#include <sodium/crypto_hash_sha256.h>
 #include <sodium/crypto_verify_32.h>
 #include <sys/random.h>
 
@@ -33,6 +34,15 @@ Digest digest_of(std::span<const std::byte> key, std::string_view purpose,
   static_assert(sizeof(Digest) == crypto_auth_hmacsha256_BYTES);
   Digest digest;
   crypto_auth_hmacsha256_final(&state, reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
+}
+
+Digest sha256_of(std::span<const std::byte> bytes) {
+  static_assert(sizeof(Digest) == crypto_hash_sha256_BYTES);
+  Digest digest;
+  constexpr unsigned char kNothing = 0;
+  crypto_hash_sha256(reinterpret_cast<unsigned char*>(digest.data()),
+                     bytes.empty() ? &kNothing : bytes_of(bytes.data()), bytes.size());
   return digest;
 }
 

@@ -19,6 +19,8 @@ using Nonce = std::array<std::byte, 16>;
 /// each other. `key` may have any length.
 Digest digest_of(std::span<const std::byte> key, std::string_view purpose,
                  std::initializer_list<std::span<const std::byte>> parts);
+/// SHA-256 of the bytes alone, as sha256sum gives it.
+Digest sha256_of(std::span<const std::byte> bytes);
 /// Compares in a time that does not depend on the contents.
 bool equal(const Digest& one, const Digest& other);
 

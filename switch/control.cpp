@@ -26,11 +26,6 @@ using join::FrameReader;
 using join::Packer;
 using join::Unpacker;
 
-bool is_name(const std::string& name) {
-  return !name.empty() && name.size() <= kMostSwitchName &&
-         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '"' && c != '\\'; });
-}
-
 Blob packed(const PoolNode& node) {
   Packer packer;
   packer.add(node.name).add(node.above).add_value(node.position);
@@ -53,7 +48,8 @@ std::optional<PoolNode> node_in(std::span<const std::byte> bytes) {
     below.child.ranks = unpacker.take_value<std::uint32_t>();
     node.below.push_back(std::move(below));
   }
-  const bool sound = unpacker.whole() && is_name(node.name) && (node.above.empty() || is_name(node.above));
+  const bool sound =
+      unpacker.whole() && is_switch_name(node.name) && (node.above.empty() || is_switch_name(node.above));
   return sound ? std::optional(std::move(node)) : std::nullopt;
 }
 
@@ -97,6 +93,11 @@ bool is_tree(const PoolRequest& request) {
 }
 
 }  // namespace
+
+bool is_switch_name(const std::string& name) {
+  return !name.empty() && name.size() <= kMostSwitchName &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '"' && c != '\\'; });
+}
 
 const PoolNode* PoolRequest::node(const std::string& name) const {
   const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const PoolNode& node) { return node.name == name; });
@@ -194,9 +195,9 @@ std::optional<Welcome> welcome_in(std::span<const std::byte> bytes) {
   welcome.draining = unpacker.take_value<std::uint8_t>() != 0;
   while (!unpacker.empty()) {
     welcome.above.push_back(unpacker.take_text());
-    if (!is_name(welcome.above.back())) return std::nullopt;
+    if (!is_switch_name(welcome.above.back())) return std::nullopt;
   }
-  return unpacker.whole() && is_name(welcome.name) ? std::optional(std::move(welcome)) : std::nullopt;
+  return unpacker.whole() && is_switch_name(welcome.name) ? std::optional(std::move(welcome)) : std::nullopt;
 }
 
 Blob packed(const ControlFrame& frame) {
@@ -211,7 +212,7 @@ std::optional<ControlFrame> control_frame_in(std::span<const std::byte> bytes) {
   frame.number = unpacker.take_value<std::uint32_t>();
   const auto body = unpacker.take();
   frame.body.assign(body.begin(), body.end());
-  const bool known = kind >= 1 && kind <= static_cast<std::uint32_t>(ControlKind::kStop);
+  const bool known = kind >= 1 && kind <= static_cast<std::uint32_t>(ControlKind::kRun);
   return unpacker.whole() && known ? std::optional(std::move(frame)) : std::nullopt;
 }
 

@@ -22,11 +22,14 @@
 namespace unisono::slots {
 
 /// Of what is said here, besides kProtocol of the frames.
-inline constexpr std::uint32_t kControlVersion = 1;
+inline constexpr std::uint32_t kControlVersion = 2;
 /// Bytes of a request or an answer, at most.
 inline constexpr std::uint32_t kMostControlBytes = 1U << 22U;
 /// Characters of a switch's name.
 inline constexpr std::size_t kMostSwitchName = 64;
+
+/// Whether a switch, or what is loaded into one, may be called so.
+bool is_switch_name(const std::string& name);
 
 /// Names a pool, and with it all its datagrams: random, of whoever asks first, the same in all switches of its tree.
 using PoolId = std::array<std::byte, 16>;
@@ -37,6 +40,9 @@ enum class ControlKind : std::uint32_t {
   kAsk,       ///< `status`, `jobs`, or `show N`: a text; the answer is a text, one object of JSON
   kDrain,     ///< make no more pools, for those that are there go on; a byte: 0 takes that back
   kStop,      ///< end, once the answer is sent
+  kLoad,      ///< have a handler: see switch/handler_control.hpp, as for the next two
+  kUnload,    ///< have it no longer
+  kRun,       ///< run it on packets
 };
 
 /// A switch of the tree that a pool belongs to.

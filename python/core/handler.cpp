@@ -13,6 +13,7 @@
 #include "python/core/without_gil.hpp"
 #include "switch/handler/binary.hpp"
 #include "switch/handler/interpreter.hpp"
+#include "switch/handler/sentence.hpp"
 
 namespace unisono::python {
 namespace {
@@ -50,8 +51,8 @@ class LoadedHandler {
     }
     const handler::Surroundings around{info, bytes_of(payload), memory_, output_};
     const auto outcome = handler::run(program_, static_cast<handler::Function>(function), around, budget);
-    return nb::make_tuple(static_cast<std::uint32_t>(outcome.stop), outcome.verdict, outcome.word, outcome.executed,
-                          nb::bytes(output_.data(), outcome.output_bytes));
+    return nb::make_tuple(handler::sentence_of(program_, static_cast<handler::Function>(function), around, outcome),
+                          outcome.verdict, outcome.executed, nb::bytes(output_.data(), outcome.output_bytes));
   }
 
  private:
@@ -104,7 +105,7 @@ void bind_handler(nb::module_& module) {
           },
           nb::arg("function"), "Instructions that a function executes at most.")
       .def("run", &LoadedHandler::run, nb::arg("function"), nb::arg("info"), nb::arg("payload"), nb::arg("budget"),
-           "Runs a function: stop, verdict, word, instructions executed, output.");
+           "Runs a function: why it was stopped or fails (or nothing), verdict, instructions executed, output.");
   module.def("write_handler", write, nb::arg("words"), nb::arg("lines"), nb::arg("entries"), nb::arg("memory_bytes"),
              nb::arg("data"), nb::arg("source"), "The binary of a handler, once it has passed the loader's checks.");
 }

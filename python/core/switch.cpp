@@ -56,6 +56,7 @@ class EndsBySignal {
 
 void serve(const std::string& listen, const std::string& secret, const std::string& name, std::uint32_t slots,
            std::uint32_t threads, const std::string& uplink, const std::string& multicast, std::uint64_t up_to_bytes,
+           std::uint32_t handlers, std::uint64_t handlers_memory, std::uint64_t handler_budget,
            const nb::callable& on_ready) {
   slots::ServiceSettings settings;
   settings.listen = listen;
@@ -66,6 +67,7 @@ void serve(const std::string& listen, const std::string& secret, const std::stri
   settings.uplink = uplink;
   settings.multicast = multicast;
   settings.up_to_bytes = up_to_bytes;
+  settings.handlers = {handlers, handlers_memory, handler_budget};
   settings.impairment = udp::impairment_of(join::variable("UNISONO_UDP_IMPAIR").value_or(""));
   settings.say = [](const std::string& text) { std::fprintf(stderr, "unisono switch: %s\n", text.c_str()); };
   std::optional<slots::Service> service;
@@ -93,6 +95,8 @@ nb::bytes ask(const std::string& where, const std::string& secret, const std::st
     text = kind;
   } else if (kind == "show") {
     text = "show " + text;
+  } else if (kind == "stat") {
+    text = text.empty() ? kind : kind + " " + text;
   } else if (kind == "drain" || kind == "undrain") {
     asked = ControlKind::kDrain;
     text.assign(1, kind == "drain" ? '\1' : '\0');
@@ -101,7 +105,7 @@ nb::bytes ask(const std::string& where, const std::string& secret, const std::st
     text.clear();
   } else {
     raise(ErrorCode::kInvalidArgument,
-          formatted("a switch is asked \"{}\"; allowed are status, jobs, show, drain, undrain and stop", kind));
+          formatted("a switch is asked \"{}\"; allowed are status, jobs, show, stat, drain, undrain and stop", kind));
   }
   const double seconds = std::isfinite(timeout_s) && timeout_s > 0 && timeout_s < 1e6 ? timeout_s : 5;
   const auto answer = without_gil([&] {
@@ -117,12 +121,14 @@ nb::bytes ask(const std::string& where, const std::string& secret, const std::st
 
 void bind_switch(nb::module_& module) {
   module.def("switch_serve", serve, nb::arg("listen"), nb::arg("secret"), nb::arg("name"), nb::arg("slots"),
-             nb::arg("threads"), nb::arg("uplink"), nb::arg("multicast"), nb::arg("up_to_bytes"), nb::arg("on_ready"),
+             nb::arg("threads"), nb::arg("uplink"), nb::arg("multicast"), nb::arg("up_to_bytes"), nb::arg("handlers"),
+             nb::arg("handlers_memory"), nb::arg("handler_budget"), nb::arg("on_ready"),
              "Serves as a switch until Ctrl-C, SIGTERM or somebody's word; tells on_ready its HOST:PORT once it "
              "listens.");
   module.def("switch_ask", ask, nb::arg("where"), nb::arg("secret"), nb::arg("kind"), nb::arg("body"),
              nb::arg("timeout_s"),
-             "Asks the switch at HOST:PORT: status, jobs, show (body: number of a communicator) give JSON; drain, "
+             "Asks the switch at HOST:PORT: status, jobs, show (body: number of a communicator) and stat (body: name "
+             "of a handler, or empty) give JSON; drain, "
              "undrain and stop nothing.");
   module.def(
       "switch_secret", [](const std::string& path) { return without_gil([&] { return slots::secret_in_file(path); }); },

@@ -148,6 +148,37 @@ std::string text_of(const std::vector<PoolReport>& pools) {
   return written({{"pools", list}});
 }
 
+std::string text_of(const HandlersReport& handlers) {
+  Json list = Json::array();
+  for (const HandlerReport& one : handlers.handlers) {
+    Json most = Json::object();
+    for (const handler::Function function : handler::kAllFunction) {
+      const std::uint64_t executed = one.most_executed[static_cast<std::size_t>(function)];
+      if (executed != 0) most[handler::name_of(function)] = executed;
+    }
+    Json stops = Json::object();
+    for (const auto& [reason, times] : one.stops) stops[reason] = times;
+    list.push_back({{"name", one.which.name},
+                    {"job", one.which.owner == HandlerOwner{} ? Json(nullptr) : Json(hex(one.which.owner))},
+                    {"hash", hex_of(one.hash)},
+                    {"source", one.source},
+                    {"instructions", one.words},
+                    {"memory_bytes", one.memory_bytes},
+                    {"most_executed", most},
+                    {"messages", one.messages},
+                    {"packets", one.packets},
+                    {"runs", one.runs},
+                    {"executed", one.instructions},
+                    {"outputs", one.outputs},
+                    {"stops", stops},
+                    {"last_stop", one.last_stop.empty() ? Json(nullptr) : Json(one.last_stop)}});
+  }
+  return written({{"handlers", list},
+                  {"most", handlers.limits.most},
+                  {"budget", handlers.limits.budget},
+                  {"memory_bytes", {{"total", handlers.limits.memory_bytes}, {"used", handlers.memory_bytes}}}});
+}
+
 std::string text_of_error(std::string_view sentence) { return written({{"error", sentence}}); }
 
 std::optional<std::vector<std::string>> chain_in_status(std::string_view status) {

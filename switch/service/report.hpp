@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "switch/service/callers.hpp"
+#include "switch/service/handlers.hpp"
 #include "switch/service/hosted_pool.hpp"
 #include "switch/service/parent.hpp"
 #include "switch/service/worker.hpp"
@@ -72,6 +73,7 @@ struct PoolReport {
 std::string text_of(const StatusReport& report);
 std::string text_of(const std::vector<JobReport>& jobs);
 std::string text_of(const std::vector<PoolReport>& pools);
+std::string text_of(const HandlersReport& handlers);
 /// {"error": "..."}: what was asked is no question.
 std::string text_of_error(std::string_view sentence);
 

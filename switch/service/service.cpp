@@ -11,8 +11,10 @@
 #include "core/text.hpp"
 #include "engine/kernels.hpp"
 #include "switch/control.hpp"
+#include "switch/handler_control.hpp"
 #include "switch/service/bell.hpp"
 #include "switch/service/callers.hpp"
+#include "switch/service/handlers.hpp"
 #include "switch/service/parent.hpp"
 #include "switch/service/pool_table.hpp"
 #include "switch/service/report.hpp"
@@ -45,11 +47,6 @@ join::HostPort place_of(const std::string& listen) {
   return *place;
 }
 
-bool is_name(const std::string& name) {
-  return name.size() <= kMostSwitchName &&
-         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '"' && c != '\\'; });
-}
-
 /// All operators on all datatypes that a pool folds.
 std::uint64_t capability_of_pools() {
   Capability capability;
@@ -78,13 +75,17 @@ ServiceSettings checked(ServiceSettings settings) {
     refuse(formatted("its secret has {} characters; allowed are {} to {}", settings.secret.size(), kLeastSecret,
                      join::kMaxSecret));
   }
-  if (!is_name(settings.name)) {
+  if (!settings.name.empty() && !is_switch_name(settings.name)) {
     refuse(formatted("its name may have up to {} printable characters, without blanks, quotes and backslashes",
                      kMostSwitchName));
   }
   if (settings.slots < 8) refuse(formatted("{} slots; it needs at least 8", settings.slots));
   if (settings.threads < 1 || settings.threads > 256)
     refuse(formatted("{} threads; allowed are 1 to 256", settings.threads));
+  if (settings.handlers.budget < 1 || settings.handlers.budget > kMostBudget) {
+    refuse(
+        formatted("handlers may execute {} instructions; allowed are 1 to {}", settings.handlers.budget, kMostBudget));
+  }
   if (!settings.uplink.empty() && !join::parse_host_port(settings.uplink)) {
     refuse(formatted("its uplink is \"{}\"; allowed is HOST:PORT, as in 10.0.0.1:4700", settings.uplink));
   }
@@ -107,7 +108,7 @@ class Service::Parts final : public CallersHandler {
     address = place.text();
     port = place.port;
     name = settings_.name.empty() ? address : settings_.name;
-    if (!is_name(name)) {
+    if (!is_switch_name(name)) {
       throw Error(ErrorCode::kInvalidArgument,
                   formatted("the switch at {} needs a name: its address is longer than {} characters", address,
                             kMostSwitchName));
@@ -128,11 +129,13 @@ class Service::Parts final : public CallersHandler {
         if (own && !own->six && !own->unspecified()) worker->datagrams().sends_to_groups_by(*own);
       }
     }
+    handlers_ = std::make_unique<Handlers>(settings_.handlers, [this] { bell_.ring(); });
     callers_ = std::make_unique<Callers>(std::move(listener), settings_.secret, name, *this);
   }
 
   void run() {
     for (const auto& worker : workers_) worker->start();
+    handlers_->start();
     if (parent_) parent_->start();
     try {
       serve();
@@ -195,6 +198,9 @@ class Service::Parts final : public CallersHandler {
       if (parent_) {
         for (const ParentAnswer& said : parent_->take_answers()) answer(table_->parent_said(said));
       }
+      for (const HandlerAnswer& one : handlers_->take_answers()) {
+        callers_->answer(one.caller, {ControlKind::kRun, one.number, packed(one.answer)});
+      }
       callers_->serve(std::span(watched).subspan(1));
       table_->free_unwanted(Clock::now());
       if (ending_) until = std::min(until, Clock::now() + kForLastAnswers);
@@ -202,6 +208,7 @@ class Service::Parts final : public CallersHandler {
   }
 
   void end() {
+    handlers_->stop();
     if (parent_) parent_->stop();
     for (const auto& worker : workers_) worker->stop();
   }
@@ -249,10 +256,36 @@ class Service::Parts final : public CallersHandler {
       case ControlKind::kStop:
         ending_ = true;
         return reply({});
+      case ControlKind::kLoad: {
+        const std::optional<LoadRequest> request = load_request_in(frame.body);
+        if (!request) return callers_->refuse(caller, formatted("the switch {}: a broken request to load", name));
+        return reply(packed(load(caller, *request)));
+      }
+      case ControlKind::kUnload: {
+        const std::optional<UnloadRequest> request = unload_request_in(frame.body);
+        if (!request) return callers_->refuse(caller, formatted("the switch {}: a broken request to unload", name));
+        return reply(blob_of(handlers_->unload(request->which)));
+      }
+      case ControlKind::kRun: {
+        std::optional<RunRequest> request = run_request_in(frame.body);
+        if (!request) return callers_->refuse(caller, formatted("the switch {}: broken packets of a handler", name));
+        return handlers_->run(caller, frame.number, *std::move(request));
+      }
     }
   }
 
-  void gone(CallerId caller) override { table_->gone(caller); }
+  LoadAnswer load(CallerId caller, const LoadRequest& request) {
+    LoadAnswer answer = handlers_->load(caller, request);
+    if (answer.refusal.empty() && answer.fresh) {
+      settings_.say(formatted("the handler {} is loaded, {}", request.which.name, hex_of(request.hash)));
+    }
+    return answer;
+  }
+
+  void gone(CallerId caller) override {
+    table_->gone(caller);
+    handlers_->gone(caller);
+  }
 
   void answer(const std::vector<TableAnswer>& answers) {
     for (const TableAnswer& one : answers) {
@@ -263,6 +296,9 @@ class Service::Parts final : public CallersHandler {
   std::string tell(const std::string& question) {
     if (question == "status") return text_of(status());
     if (question == "jobs") return text_of(table_->report_jobs());
+    constexpr std::string_view kStat = "stat ";
+    if (question == "stat") return text_of(handlers_->report(""));
+    if (question.starts_with(kStat)) return text_of(handlers_->report(question.substr(kStat.size())));
     constexpr std::string_view kShow = "show ";
     std::uint32_t communicator = 0;
     if (question.starts_with(kShow)) {
@@ -270,7 +306,9 @@ class Service::Parts final : public CallersHandler {
       const auto [rest, fault] = std::from_chars(question.data() + kShow.size(), end, communicator);
       if (fault == std::errc() && rest == end) return text_of(table_->report_pools(communicator));
     }
-    return text_of_error("a switch is asked for: status, jobs, show N (N is the number of a communicator)");
+    return text_of_error(
+        "a switch is asked for: status, jobs, show N (N is the number of a communicator), stat, stat NAME (of a "
+        "handler)");
   }
 
   StatusReport status() {
@@ -312,6 +350,7 @@ class Service::Parts final : public CallersHandler {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Parent> parent_;
   std::unique_ptr<PoolTable> table_;
+  std::unique_ptr<Handlers> handlers_;
   std::unique_ptr<Callers> callers_;
 };
 

@@ -1,8 +1,9 @@
 // A switch that aggregates, as a process of Linux: it makes pools for those who know its secret, and takes and sends
 // the datagrams of their members (docs/switch-protocol.md).
 //
-// One thread serves the control connections, one the connection to the switch above, and each of `threads` workers has
-// a UDP socket and a share of the pools. It needs no privilege. Memory is bounded by `slots`: none grows with messages.
+// One thread serves the control connections, one the connection to the switch above, one runs handlers, and each of
+// `threads` workers has a UDP socket and a share of the pools. It needs no privilege. Memory is bounded by `slots`:
+// none grows with messages.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "network/udp/impairment.hpp"
+#include "switch/service/handlers.hpp"
 
 namespace unisono::slots {
 
@@ -23,6 +25,7 @@ struct ServiceSettings {
   std::string uplink{};           ///< HOST:PORT of the switch above; empty: none
   std::string multicast{};        ///< ADDRESS:PORT of a group of IPv4 for results; empty: each member gets its own
   std::uint64_t up_to_bytes = 0;  ///< it advises callers to aggregate calls up to this size; 0: any
+  HandlerLimits handlers{};       ///< of what users load
   udp::ImpairmentSettings impairment{};           ///< of what it sends, for tests
   std::function<void(const std::string&)> say{};  ///< is told, in a sentence, what people should know; any thread
 };

@@ -32,6 +32,7 @@
 #include "switch/control.hpp"
 #include "switch/frame.hpp"
 #include "switch/handler/binary.hpp"
+#include "switch/handler_control.hpp"
 #include "tests/cpp/network/wire.hpp"
 #include "tests/cpp/switch/handler/words.hpp"
 
@@ -416,6 +417,12 @@ void switch_control(Corpus& corpus) {
   add(3, slots::packed(slots::ControlFrame{slots::ControlKind::kMake, 1, slots::packed(request)}));
   const std::string status = R"({"name":"leaf","uplink":{"name":"top","connected":true,"above":["top"]}})";
   add(4, std::as_bytes(std::span(status)));
+  const slots::HandlerName which{{}, "histogram"};
+  add(5, slots::packed(slots::LoadRequest{which, true, false, {}, join::Blob(60)}));
+  add(6, slots::packed(slots::LoadAnswer{"no room", false}));
+  add(7, slots::packed(slots::UnloadRequest{which}));
+  add(8, slots::packed(slots::RunRequest{which, 1, 2, 3, 4, 6, 100, {join::Blob(8), join::Blob(5)}}));
+  add(9, slots::packed(slots::RunAnswer{slots::RunAnswer::State::kStopped, "h.c:3: stopped", 1, 20, {join::Blob(4)}}));
 }
 
 void handlers(Corpus& corpus) {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "switch/control.hpp"
+#include "switch/handler_control.hpp"
 #include "switch/service/places.hpp"
 #include "switch/service/report.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -45,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Input input(data, size);
   const auto kind = input.take<std::uint8_t>();
   const auto rest = std::as_bytes(input.rest());
-  switch (kind % 5) {
+  switch (kind % 10) {
     case 0:
       request(rest);
       break;
@@ -57,6 +58,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 3:
       comes_back(rest, control_frame_in);
+      break;
+    case 5:
+      comes_back(rest, load_request_in);
+      break;
+    case 6:
+      comes_back(rest, load_answer_in);
+      break;
+    case 7:
+      comes_back(rest, unload_request_in);
+      break;
+    case 8:
+      comes_back(rest, run_request_in);
+      break;
+    case 9:
+      comes_back(rest, run_answer_in);
       break;
     default:
       chain_in_status({reinterpret_cast<const char*>(rest.data()), rest.size()});

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
+import os
+import secrets
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from .aggregation import AggregationError, address
+from .switch_options import add_deadline, add_secret, refuse, secret_of
 
 if TYPE_CHECKING:  # most commands need no compiler
-    from ..handler import Handler
+    from ..handler import Result
 
 BUDGET = 1 << 20  #: instructions of a function, each time it runs
 PACKET_BYTES = 1344  #: of a payload, as a switch's frames have it
@@ -30,11 +38,12 @@ def add_parsers(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     make.set_defaults(execute=_compile)
     attempt = actions.add_parser(
         "try",
-        help="run a handler on packets of a file, without a switch",
-        description="Runs a handler here, by the interpreter. Each file is the bytes of one message, which is cut into "
-        "packets; the handler's memory stays from message to message.",
+        help="run a handler on packets of a file, here or in a switch",
+        description="Runs a handler here, by the interpreter, or with --at in a switch. Each file is the bytes of one "
+        "message, which is cut into packets; the handler's memory stays from message to message. A switch takes a "
+        "file's handler for these messages only; that of a NAME, which it has, keeps its memory.",
     )
-    attempt.add_argument("handler", metavar="FILE", help="its binary (.uh) or source (.c)")
+    attempt.add_argument("handler", metavar="FILE", help="its binary (.uh) or source (.c); with --at also a NAME")
     attempt.add_argument("messages", nargs="*", metavar="MESSAGE", help="files, a message each")
     attempt.add_argument("-o", dest="output", metavar="FILE", help="what the handler writes, packet behind packet")
     attempt.add_argument("--packet-bytes", type=int, default=PACKET_BYTES, metavar="N", help=f"({PACKET_BYTES})")
@@ -42,18 +51,10 @@ def add_parsers(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     attempt.add_argument(
         "--budget", type=int, default=BUDGET, metavar="N", help=f"instructions of a function ({BUDGET})"
     )
+    attempt.add_argument("--at", metavar="HOST:PORT", help="the switch that runs it")
+    add_deadline(attempt)
+    add_secret(attempt)
     attempt.set_defaults(execute=_try)
-
-
-def _refuse(failure: object) -> int:
-    print(f"unisono switch: {failure}", file=sys.stderr)
-    return 2
-
-
-def _opened(path: str, macros: list[str]) -> Handler:
-    from .. import handler
-
-    return handler.compile(path, macros) if path.endswith(".c") else handler.load(path)
 
 
 def _compile(options: argparse.Namespace) -> int:
@@ -61,10 +62,10 @@ def _compile(options: argparse.Namespace) -> int:
     from .. import handler
 
     if not options.output and not options.text:
-        return _refuse("compile makes no file without -o FILE.uh; --text prints the instructions")
+        return refuse("compile makes no file without -o FILE.uh; --text prints the instructions")
     begin = time.perf_counter()
     try:
-        made = _opened(options.source, options.macros)
+        made = handler.opened(options.source, options.macros)
         if options.output:
             Path(options.output).write_bytes(made.binary)
     except handler.HandlerError as failure:
@@ -72,7 +73,7 @@ def _compile(options: argparse.Namespace) -> int:
         print(failure, file=sys.stderr)
         return 2
     except OSError as failure:
-        return _refuse(f"{options.output}: {failure.strerror}")
+        return refuse(f"{options.output}: {failure.strerror}")
     took = time.perf_counter() - begin
     if options.text:
         print(made.text, end="")
@@ -83,32 +84,57 @@ def _compile(options: argparse.Namespace) -> int:
     return 0
 
 
+class _Runs(Protocol):
+    """Runs the packets of one message."""
+
+    def __call__(self, packets: list[bytes], *, source: int, ranks: int, tag: int, budget: int) -> Result: ...
+
+
+@contextlib.contextmanager
+def _runner(options: argparse.Namespace) -> Iterator[_Runs]:
+    """What runs the handler: the interpreter here, or a switch."""
+    from .. import handler
+
+    is_file = options.handler.endswith((".c", ".uh")) or "/" in options.handler
+    if not options.at:
+        yield handler.opened(options.handler).run
+        return
+    made = handler.opened(options.handler) if is_file else None
+    with handler.RemoteHandlers(address(options.at, "--at"), secret_of(options), options.deadline) as there:
+        name = options.handler
+        if made is not None:
+            name = there.load(made, f"try-{os.getpid()}-{secrets.token_hex(4)}", stays=False)
+        yield functools.partial(there.run, name)
+
+
 def _try(options: argparse.Namespace) -> int:
     """Runs `unisono switch try`."""
     from .. import handler
 
     if not 1 <= options.packet_bytes <= handler.MOST_PAYLOAD_BYTES:
-        return _refuse(f"--packet-bytes is {options.packet_bytes}; allowed are 1 to {handler.MOST_PAYLOAD_BYTES}")
+        return refuse(f"--packet-bytes is {options.packet_bytes}; allowed are 1 to {handler.MOST_PAYLOAD_BYTES}")
     if options.budget < 1 or not 0 <= options.tag < 1 << 32:
-        return _refuse("--budget is 1 or more, and --tag a number of 32 bits")
+        return refuse("--budget is 1 or more, and --tag a number of 32 bits")
     written: list[bytes] = []
     try:
-        made = _opened(options.handler, [])
-        for source, path in enumerate(options.messages):
-            message = Path(path).read_bytes()
-            step = options.packet_bytes
-            packets = [message[at : at + step] for at in range(0, len(message), step)]
-            result = made.run(packets, source=source, ranks=len(options.messages), tag=options.tag,
-                              budget=options.budget)  # fmt: skip
-            written += result.outputs
-            dropped = ", the rest dropped" if result.dropped else ""
-            print(f"{path}: {len(packets)} packets{dropped}; {len(result.outputs)} written, "
-                  f"{sum(map(len, result.outputs))} bytes; {result.executed} instructions")  # fmt: skip
+        with _runner(options) as run:
+            for source, path in enumerate(options.messages):
+                message = Path(path).read_bytes()
+                step = options.packet_bytes
+                packets = [message[at : at + step] for at in range(0, len(message), step)]
+                result = run(packets, source=source, ranks=len(options.messages), tag=options.tag,
+                             budget=options.budget)  # fmt: skip
+                written += result.outputs
+                dropped = ", the rest dropped" if result.dropped else ""
+                print(f"{path}: {len(packets)} packets{dropped}; {len(result.outputs)} written, "
+                      f"{sum(map(len, result.outputs))} bytes; {result.executed} instructions")  # fmt: skip
         if options.output:
             Path(options.output).write_bytes(b"".join(written))
     except handler.HandlerError as failure:
         print(failure, file=sys.stderr)
         return 2
+    except AggregationError as failure:
+        return refuse(failure)
     except OSError as failure:
-        return _refuse(f"{failure.filename}: {failure.strerror}")
+        return refuse(f"{failure.filename}: {failure.strerror}")
     return 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
-import sys
 import threading
 from typing import Any
 
@@ -14,14 +12,19 @@ from rich.console import Console
 
 from .. import _core
 from ..errors import UnisonoError
-from . import handlers
-from .aggregation import SECRET_FILE, AggregationError, address, secret_in
+from . import handlers, switch_handlers
+from .aggregation import AggregationError, address
+from .switch_options import PATIENCE, add_deadline, add_secret, bytes_in, communicator, refuse, secret_of
 from .switch_tables import print_jobs, print_pools, print_status
 
 SLOTS = 65536
 MOST_SLOTS = (1 << 32) - 1
 MOST_THREADS = 256
-PATIENCE = 5.0  #: seconds for an answer
+HANDLERS = 64
+MOST_HANDLERS = 4096
+HANDLERS_MEMORY = 64 << 20
+MOST_HANDLERS_MEMORY = 1 << 40
+MOST_BUDGET = 1 << 28
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,7 +35,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="A switch is a process beside an ordinary network. It folds what the ranks of jobs send to it, and "
         "sends each of them the result (`unisono run --aggregate`). Who asks it for anything must know its secret: a "
         "file with one line of 16 characters or more that only its owner may read (openssl rand -hex 32). "
-        "`compile` and `try` need no switch.",
+        "`compile`, and `try` without --at, need no switch.",
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     start = actions.add_parser(
@@ -52,11 +55,23 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--multicast", metavar="ADDRESS:PORT", help="a group of IPv4, to which a result for all goes once"
     )
     start.add_argument(
-        "--up-to", type=_bytes, default=0, metavar="BYTES", help="largest calls that jobs should have aggregated (32K)"
+        "--up-to", type=bytes_in, default=0, metavar="BYTES",
+        help="largest calls that jobs should have aggregated (32K)",
+    )  # fmt: skip
+    start.add_argument(
+        "--handlers", type=int, default=HANDLERS, metavar="N", help=f"that users may load; 0: none ({HANDLERS})"
     )
-    _add_secret(start)
+    start.add_argument(
+        "--handlers-memory", type=bytes_in, default=HANDLERS_MEMORY, metavar="BYTES", help="of all of them (64M)"
+    )
+    start.add_argument(
+        "--handler-budget", type=int, default=handlers.BUDGET, metavar="N",
+        help=f"instructions of a handler's function, each time it runs ({handlers.BUDGET})",
+    )  # fmt: skip
+    add_secret(start)
     start.set_defaults(execute=_start)
     handlers.add_parsers(actions)
+    switch_handlers.add_parsers(actions)
     for name, text in (
         ("status", "say how a switch is"),
         ("jobs", "list the jobs that a switch aggregates for"),
@@ -66,53 +81,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     ):
         action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         if name == "show":
-            action.add_argument("communicator", type=_number, metavar="COMM", help="its number, of any job")
+            action.add_argument("communicator", type=communicator, metavar="COMM", help="its number, of any job")
         action.add_argument("address", metavar="HOST:PORT", help="of the switch")
         if name == "drain":
             action.add_argument("--undo", action="store_true", help="make pools again")
         action.add_argument("--json", action="store_true", help="write JSON")
-        action.add_argument(
-            "--deadline", type=_seconds, default=PATIENCE, metavar="SECONDS", help=f"for it to answer ({PATIENCE:g})"
-        )
-        _add_secret(action)
+        add_deadline(action)
+        add_secret(action)
         action.set_defaults(execute=_ask, action=name)
-
-
-def _add_secret(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--secret-file", metavar="FILE", help=f"the switch's secret; {SECRET_FILE} says the same")
-
-
-def _bytes(text: str) -> int:
-    number, unit = (text[:-1], text[-1].lower()) if text[-1:].lower() in tuple("kmg") else (text, "")
-    if not (number.isascii() and number.isdigit() and len(number) < 16):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes such as 4096, 64K or 4M")
-    return int(number) << {"": 0, "k": 10, "m": 20, "g": 30}[unit]
-
-
-def _seconds(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        if 0 < float(text) <= 3600:
-            return float(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0 and up to 3600")
-
-
-def _number(text: str) -> int:
-    with contextlib.suppress(ValueError):
-        if 0 <= int(text) < 1 << 32:
-            return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no number of a communicator; `unisono switch jobs` lists them")
-
-
-def _secret(options: argparse.Namespace) -> str:
-    path = options.secret_file or os.environ.get(SECRET_FILE)
-    if not path:
-        raise AggregationError(f"which secret does the switch have? Name its file by --secret-file or {SECRET_FILE}")
-    return secret_in(path)
-
-
-def _refuse(what: object) -> int:
-    print(f"unisono switch: {what}", file=sys.stderr)
-    return 2
 
 
 def count(number: int, what: str) -> str:
@@ -130,16 +106,20 @@ def _start(options: argparse.Namespace) -> int:
         for name, value, least, most in (
             ("--slots", options.slots, 8, MOST_SLOTS),
             ("--threads", options.threads, 1, MOST_THREADS),
+            ("--handlers", options.handlers, 0, MOST_HANDLERS),
+            ("--handlers-memory", options.handlers_memory, 0, MOST_HANDLERS_MEMORY),
+            ("--handler-budget", options.handler_budget, 1, MOST_BUDGET),
         ):
             if not least <= value <= most:
                 raise AggregationError(f"{name} is {value}; allowed are {least} to {most}")
-        secret = _secret(options)
+        secret = secret_of(options)
         _core.switch_serve(
             options.listen, secret, options.name or "", options.slots, options.threads, options.uplink or "",
-            options.multicast or "", options.up_to, lambda where: _tell(options, where, secret),
+            options.multicast or "", options.up_to, options.handlers, options.handlers_memory, options.handler_budget,
+            lambda where: _tell(options, where, secret),
         )  # fmt: skip
     except (AggregationError, UnisonoError) as failure:
-        return _refuse(failure)
+        return refuse(failure)
     return 0
 
 
@@ -176,13 +156,13 @@ def _ask(options: argparse.Namespace) -> int:
     body = str(options.communicator).encode() if kind == "show" else b""
     try:
         address(options.address, options.action)
-        answer = _asked(options.address, _secret(options), kind, body, options.deadline)
+        answer = _asked(options.address, secret_of(options), kind, body, options.deadline)
     except (AggregationError, UnisonoError) as failure:
-        return _refuse(failure)
+        return refuse(failure)
     except ValueError as failure:
-        return _refuse(f"the switch at {options.address} says what cannot be understood: {failure}")
+        return refuse(f"the switch at {options.address} says what cannot be understood: {failure}")
     if "error" in answer:
-        return _refuse(f"the switch at {options.address}: {answer['error']}")
+        return refuse(f"the switch at {options.address}: {answer['error']}")
     if options.json:
         print(json.dumps(answer or {"done": kind}, indent=2))
         return 0
@@ -193,7 +173,7 @@ def _ask(options: argparse.Namespace) -> int:
         print_jobs(console, answer)
     elif kind == "show":
         if not answer["pools"]:
-            return _refuse(
+            return refuse(
                 f"the switch at {options.address} has no communicator {options.communicator}; `unisono switch jobs "
                 f"{options.address}` lists those that it has"
             )

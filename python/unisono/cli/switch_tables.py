@@ -122,3 +122,29 @@ def print_pools(console: Console, answer: dict[str, Any]) -> None:
             f"{counters['frames_out']:,} out; generation {pool['generation']}",
             style="dim",
         )
+
+
+def print_handlers(console: Console, answer: dict[str, Any]) -> None:
+    """The answer to `stat`."""
+    memory = answer["memory_bytes"]
+    if answer["handlers"]:
+        table = _table("handler", "hash", "job", ">bytes", ">packets", ">instructions", ">stops")
+        for one in answer["handlers"]:
+            stops = sum(one["stops"].values())
+            table.add_row(
+                _text(one["name"]), _text(one["hash"])[:8], _text(one["job"] or "all")[:8],
+                *(f"{value:,}" for value in (one["memory_bytes"], one["packets"], one["executed"])),
+                f"{stops:,}",
+            )  # fmt: skip
+        console.print(table)
+        for one in answer["handlers"]:
+            if one["last_stop"]:
+                reasons = ", ".join(f"{times:,} {reason}" for reason, times in one["stops"].items())
+                console.print(f"[red]{_text(one['name'])}[/] ({_text(reasons)}): {_text(one['last_stop'])}")
+    else:
+        console.print("no handlers")
+    console.print(
+        f"{memory['used']:,} of {memory['total']:,} bytes for {answer['most']:,} handlers at most; a function may "
+        f"execute {answer['budget']:,} instructions",
+        style="dim",
+    )

@@ -5,21 +5,27 @@ from unisono import handler
 
 made = handler.compile("histogram.c")
 result = made.run([packet, packet])
-print(result.outputs, result.memory)
+print(result.outputs)
+
+with handler.at("rack1:7000", secret_file="secret") as switch:
+    name = switch.load(made)
+    print(switch.run(name, [packet, packet]).outputs)
 ```
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from .. import _core
 from ..errors import UnisonoError
-from ._isa import MOST_PAYLOAD_BYTES, Element, Function, Info, Stop
+from ._isa import MOST_PAYLOAD_BYTES, Element, Function, Info
 from .compiler import HandlerError, compile_handler, include_dir
+from .packets import HandlerStopped, Result, checked_packets
+from .remote import PATIENCE, RemoteHandlers, secret_for
 
 __all__ = [
     "BUDGET",
@@ -27,36 +33,17 @@ __all__ = [
     "Handler",
     "HandlerError",
     "HandlerStopped",
+    "RemoteHandlers",
     "Result",
+    "at",
     "compile",
     "include_dir",
     "load",
+    "opened",
 ]
 
 #: Instructions that a function may execute each time it runs, unless something else is asked for.
 BUDGET = 1 << 20
-
-_WHY = {
-    Stop.BUDGET: "it has executed {executed} instructions, which is its budget",
-    Stop.LOOP_BOUND: "the loop has gone round more often than its bound",
-    Stop.MEMORY: "it reaches beyond its memory",
-    Stop.PAYLOAD: "it reads beyond the payload's {length} bytes",
-    Stop.OUTPUT: "it writes more than the output stream has room for",
-    Stop.DIVIDE: "it divides by 0",
-}
-
-
-class HandlerStopped(HandlerError):  # noqa: N818  (what has happened to it)
-    """A handler was stopped, or failed by its own word: says where and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a message has led to."""
-
-    outputs: list[bytes]  #: packets that the handler has written, in their order
-    dropped: bool  #: it wanted to see no more of the message
-    executed: int  #: instructions, of all functions together
 
 
 class Handler:
@@ -69,6 +56,11 @@ class Handler:
             self._core = _core.Handler(binary)
         except UnisonoError as error:
             raise HandlerError(f"{name}: {error}") from None
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the binary, in hexadecimal: by it switches and ranks tell handlers apart."""
+        return hashlib.sha256(self.binary).hexdigest()
 
     @property
     def functions(self) -> list[str]:
@@ -109,10 +101,7 @@ class Handler:
         functions is stopped or gives a verdict other than US_GO_ON and US_DROP; ValueError for a packet that is too
         long.
         """
-        held = [bytes(packet) for packet in packets]
-        for number, packet in enumerate(held):
-            if len(packet) > MOST_PAYLOAD_BYTES:
-                raise ValueError(f"packet {number} has {len(packet)} bytes; allowed are {MOST_PAYLOAD_BYTES}")
+        held = checked_packets(packets)
         todo = [(Function.HEADER, 0, b""), *((Function.PAYLOAD, n, p) for n, p in enumerate(held)),
                 (Function.COMPLETION, max(0, len(held) - 1), b"")]  # fmt: skip
         outputs: list[bytes] = []
@@ -121,26 +110,15 @@ class Handler:
             info = [0] * len(Info)
             info[Info.LENGTH], info[Info.PACKET], info[Info.PACKETS] = len(payload), number, len(held)
             info[Info.SOURCE], info[Info.RANKS], info[Info.TAG] = source, ranks, tag
-            stop, verdict, word, executed, output = self._core.run(function, info, payload, budget)
+            failure, verdict, executed, output = self._core.run(function, info, payload, budget)
             total += executed
-            if stop:
-                why = _WHY[Stop(stop)].format(executed=executed, length=len(payload))
-                raise HandlerStopped(
-                    f"{self._where(word)}: {function.name.lower()} is stopped at packet {number}: {why}"
-                )
-            if verdict > 1:
-                raise HandlerStopped(
-                    f"{self._where(word)}: {function.name.lower()} fails at packet {number} with {verdict}"
-                )
+            if failure:
+                raise HandlerStopped(failure)
             if output:
                 outputs.append(output)
             if verdict == 1:
                 return Result(outputs, True, total)
         return Result(outputs, False, total)
-
-    def _where(self, word: int) -> str:
-        line = self._core.lines[word]
-        return f"{self._core.source}:{line}" if line else self._core.source
 
 
 def load(path: str | os.PathLike[str]) -> Handler:
@@ -154,3 +132,16 @@ def load(path: str | os.PathLike[str]) -> Handler:
 def compile(source: str | os.PathLike[str], macros: Sequence[str] = ()) -> Handler:
     """The handler of a source in C; HandlerError, `file:line: reason`, if it is none."""
     return Handler(compile_handler(source, tuple(macros)), os.fspath(source))
+
+
+def opened(path: str | os.PathLike[str], macros: Sequence[str] = ()) -> Handler:
+    """The handler of a source, `.c`, or else of a binary."""
+    return compile(path, macros) if os.fspath(path).endswith(".c") else load(path)
+
+
+def at(where: str, *, secret_file: str | os.PathLike[str] | None = None, deadline: float = PATIENCE) -> RemoteHandlers:
+    """The handlers of the switch at HOST:PORT. Who asks must know its secret: a file, or else what the environment
+    says (UNISONO_AGGREGATE_SECRET_FILE; ranks of `unisono run --aggregate` have it). `deadline` is for each answer, in
+    seconds. HandlerError if there is no such switch.
+    """
+    return RemoteHandlers(where, secret_for(secret_file), deadline)

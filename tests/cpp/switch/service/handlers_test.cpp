@@ -1,0 +1,247 @@
+// Handlers in a switch that serves: what is refused, that their memory stays, and that callers disturb nobody.
+#include "switch/service/handlers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "switch/handler/binary.hpp"
+#include "tests/cpp/switch/handler/words.hpp"
+#include "tests/cpp/switch/service/members.hpp"
+
+namespace unisono::slots {
+namespace {
+
+using handler::Element;
+using handler::Info;
+using handler::Op;
+using std::chrono::seconds;
+using testing::HasSubstr;
+using State = RunAnswer::State;
+
+/// Adds the lengths of all packets that ever came, and writes the sum behind each message. `step` more for each packet,
+/// so that others are other binaries.
+join::Blob adds_lengths(std::uint32_t step = 0, std::uint32_t memory_bytes = 4096) {
+  handler::Program program = handler::payload_of(
+      {
+          handler::numbered(Op::kLoad, 1, 0, 0),
+          handler::numbered(Op::kInfo, 2, 0, static_cast<std::uint32_t>(Info::kLength)),
+          handler::registers(Op::kAdd, Element::kI64, 1, 1, 2),
+          handler::immediate(Op::kAdd, Element::kI64, 1, 1, step),
+          handler::numbered(Op::kStore, 1, 0, 0),
+          handler::end(),
+          handler::numbered(Op::kLoad, 1, 0, 0),
+          handler::registers(Op::kPut, Element::kI64, 0, 1),
+          handler::end(),
+      },
+      memory_bytes);
+  program.entries[static_cast<std::size_t>(handler::Function::kCompletion)] = 6;
+  program.source = "lengths.c";
+  return handler::write_binary(program);
+}
+
+/// Goes round until it is stopped: 2^20 times.
+join::Blob goes_round() {
+  handler::Program program = handler::payload_of({
+      handler::numbered(Op::kEnter, 0, 0, 1U << 20U),
+      handler::immediate(Op::kAdd, Element::kI64, 1, 1, 1),
+      handler::numbered(Op::kAgain, 0, 0, 1, Element::kI64, 2),
+  });
+  program.source = "round.c";
+  program.lines = {4, 5, 6};
+  return handler::write_binary(program);
+}
+
+/// A connection that loads and runs.
+class Client {
+ public:
+  explicit Client(const std::string& address) : connection_(call_at(address)) {}
+
+  LoadAnswer load(const std::string& name, const join::Blob& binary, bool stays = true, bool anew = false) {
+    return load(LoadRequest{{owner, name}, stays, anew, sha256_of(binary), binary});
+  }
+  LoadAnswer load(const LoadRequest& request) {
+    return *load_answer_in(connection_->ask(ControlKind::kLoad, packed(request), within(seconds(5))));
+  }
+  std::string unload(const std::string& name) {
+    const auto said = connection_->ask(ControlKind::kUnload, packed(UnloadRequest{{owner, name}}), within(seconds(5)));
+    return {reinterpret_cast<const char*>(said.data()), said.size()};
+  }
+  /// Packets of these lengths, from `first` on.
+  RunAnswer run(const std::string& name, const std::vector<std::size_t>& lengths, std::uint32_t first,
+                std::uint32_t packets, std::uint64_t budget = 0) {
+    RunRequest request{{owner, name}, 1, 2, 3, first, packets, budget, {}};
+    for (const std::size_t length : lengths) request.payloads.emplace_back(length);
+    return *run_answer_in(connection_->ask(ControlKind::kRun, packed(request), within(seconds(20))));
+  }
+  RunAnswer run(const std::string& name, const std::vector<std::size_t>& lengths) {
+    return run(name, lengths, 0, static_cast<std::uint32_t>(lengths.size()));
+  }
+  ControlConnection& connection() { return *connection_; }
+
+  HandlerOwner owner{};
+
+ private:
+  std::unique_ptr<ControlConnection> connection_;
+};
+
+std::uint64_t sum_in(const RunAnswer& answer) {
+  std::uint64_t sum = 0;
+  if (answer.outputs.size() == 1 && answer.outputs[0].size() == 8) std::memcpy(&sum, answer.outputs[0].data(), 8);
+  return sum;
+}
+
+TEST(SwitchHandlers, MemoryStaysAcrossMessagesAndCallers) {
+  Serving one("one");
+  Client first(one.address());
+  Client second(one.address());
+  EXPECT_TRUE(first.load("lengths", adds_lengths()).fresh);
+  const LoadAnswer again = second.load("lengths", adds_lengths());
+  EXPECT_EQ(again.refusal, "");
+  EXPECT_FALSE(again.fresh);
+  EXPECT_EQ(sum_in(first.run("lengths", {5, 8192, 0})), 8197U);
+  EXPECT_EQ(sum_in(second.run("lengths", {3})), 8200U);
+  EXPECT_EQ(sum_in(second.run("lengths", {})), 8200U);
+  EXPECT_EQ(sum_in(first.run("lengths", {1, 2}, 0, 3)), 0U);  // its end has not come
+  EXPECT_EQ(sum_in(second.run("lengths", {10})), 8213U);      // another message comes between
+  EXPECT_EQ(sum_in(first.run("lengths", {4}, 2, 3)), 8217U);
+  EXPECT_TRUE(second.load("lengths", adds_lengths(), true, true).fresh);
+  EXPECT_EQ(sum_in(first.run("lengths", {7})), 7U);
+  const std::string stat = ask_at(one.address(), "stat lengths");
+  EXPECT_THAT(stat, HasSubstr(hex_of(sha256_of(adds_lengths()))));
+  EXPECT_THAT(stat, HasSubstr(R"("messages":1,"packets":1)"));
+  EXPECT_EQ(first.unload("lengths"), "");
+  EXPECT_THAT(first.unload("lengths"), HasSubstr("there is no handler lengths"));
+  EXPECT_THAT(ask_at(one.address(), "stat"), HasSubstr(R"("handlers":[])"));
+}
+
+TEST(SwitchHandlers, RefusesInASentenceAndOthersGoOn) {
+  ServiceSettings settings;
+  settings.listen = "127.0.0.1:0";
+  settings.name = "one";
+  settings.handlers = {.most = 4, .memory_bytes = 1U << 16U, .budget = 1000};
+  Serving one(settings);
+  Client good(one.address());
+  EXPECT_EQ(good.load("good", adds_lengths()).refusal, "");
+  Client other(one.address());
+  EXPECT_THAT(other.load("good", adds_lengths(1)).refusal, HasSubstr("another handler good is loaded"));
+  EXPECT_THAT(other.load("broken", join::Blob(60)).refusal, HasSubstr("not with the letters UHDL"));
+  join::Blob cut = adds_lengths();
+  cut[45] ^= std::byte{1};
+  EXPECT_THAT(other.load("cut", cut).refusal, HasSubstr("checksum"));
+  LoadRequest wrong{{{}, "wrong"}, true, false, sha256_of(adds_lengths(2)), adds_lengths(3)};
+  EXPECT_THAT(other.load(wrong).refusal, HasSubstr("load what was compiled"));
+  EXPECT_THAT(other.load("large", adds_lengths(0, 1U << 16U)).refusal, HasSubstr("--handlers-memory"));
+  EXPECT_EQ(other.load("second", adds_lengths(4)).refusal, "");
+  EXPECT_EQ(other.load("third", adds_lengths(5)).refusal, "");
+  EXPECT_EQ(other.load("fourth", adds_lengths(6)).refusal, "");
+  EXPECT_THAT(other.load("fifth", adds_lengths(7)).refusal, HasSubstr("4 handlers are loaded"));
+  EXPECT_EQ(other.run("none", {1}).state, State::kRefused);
+  // A job finds its own handlers only, and has a quarter of the room.
+  Client foreign(one.address());
+  fill_random(foreign.owner);
+  EXPECT_THAT(foreign.run("good", {1}).sentence, HasSubstr("no handler good that this caller may run"));
+  EXPECT_THAT(foreign.unload("good"), HasSubstr("no handler good that this caller may unload"));
+  EXPECT_EQ(other.unload("fourth"), "");
+  EXPECT_EQ(foreign.load("good", adds_lengths(8)).refusal, "");
+  EXPECT_EQ(sum_in(foreign.run("good", {1})), 9U);
+  EXPECT_THAT(foreign.load("more", adds_lengths(9)).refusal, HasSubstr("for this job"));
+  EXPECT_EQ(sum_in(good.run("good", {3})), 3U);
+}
+
+TEST(SwitchHandlers, StopsWhatIsOverBudgetAndSaysWhere) {
+  Serving one("one");
+  Client client(one.address());
+  ASSERT_EQ(client.load("round", goes_round()).refusal, "");
+  const RunAnswer stopped = client.run("round", {1, 1});
+  EXPECT_EQ(stopped.state, State::kStopped);
+  EXPECT_EQ(stopped.sentence.substr(0, 8), "round.c:");
+  EXPECT_THAT(stopped.sentence, HasSubstr("payload is stopped at packet 0: it has executed 1048576 instructions"));
+  EXPECT_EQ(stopped.taken, 1U);
+  EXPECT_THAT(client.run("round", {1}, 0, 1, 500).sentence, HasSubstr("it has executed 500 instructions"));
+  EXPECT_EQ(client.run("round", {1}, 1, 2).state, State::kRefused);  // that message is over
+  const std::string stat = ask_at(one.address(), "stat");
+  EXPECT_THAT(stat, HasSubstr(R"("stops":{"budget":2})"));
+  EXPECT_THAT(stat, HasSubstr(R"("last_stop":"round.c:)"));
+}
+
+TEST(SwitchHandlers, MessagesThatBreakOffLeaveAHandlerUsable) {
+  Serving one("one");
+  auto dying = std::make_unique<Client>(one.address());
+  ASSERT_EQ(dying->load("lengths", adds_lengths()).refusal, "");
+  ASSERT_EQ(dying->load("own", adds_lengths(1), false).refusal, "");
+  EXPECT_EQ(dying->run("lengths", {100, 100}, 0, 9).state, State::kGoesOn);
+  EXPECT_THAT(dying->run("lengths", {100}, 3, 9).sentence, HasSubstr("packet 3 is sent, and packet 2 is the next"));
+  dying.reset();
+  Client other(one.address());
+  EXPECT_EQ(other.run("lengths", {1}, 2, 9).state, State::kRefused);  // what is begun is another caller's
+  EXPECT_EQ(sum_in(other.run("lengths", {11})), 211U);
+  EXPECT_TRUE(comes([&] { return other.run("own", {1}).state == State::kRefused; }, seconds(2)));
+}
+
+TEST(SwitchHandlers, ALongMessageDoesNotKeepOthersWaiting) {
+  Serving one("one");
+  Client slow(one.address());
+  Client quick(one.address());
+  ASSERT_EQ(slow.load("lengths", adds_lengths()).refusal, "");
+  ASSERT_EQ(slow.load("round", goes_round()).refusal, "");
+  std::thread working([&] {
+    for (int i = 0; i < 16; ++i) slow.run("round", {1});
+    for (int i = 0; i < 16; ++i) slow.run("lengths", std::vector<std::size_t>(kMostPacketsAtOnce, 1), 0, 1U << 20U);
+  });
+  const auto begin = join::Clock::now();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(quick.run("lengths", {}, 0, 0).state, State::kGoesOn);
+  EXPECT_LT(join::Clock::now() - begin, seconds(5));
+  working.join();
+}
+
+TEST(SwitchHandlers, PacketsInPiecesAreAnsweredInPieces) {
+  Serving one("one");
+  Client client(one.address());
+  // Each packet writes 64 KiB, so that no answer has all of what 40 packets write.
+  handler::Program program = handler::payload_of({
+      handler::numbered(Op::kEnter, 0, 0, 8191),
+      handler::registers(Op::kPut, Element::kI64, 0, 1),
+      handler::immediate(Op::kAdd, Element::kI64, 1, 1, 1),
+      handler::immediate(Op::kCompare, Element::kI64, 2, 1, 8192, 1),
+      handler::numbered(Op::kAgain, 0, 2, 1),
+      handler::end(),
+  });
+  ASSERT_EQ(client.load("writes", handler::write_binary(program)).refusal, "");
+  std::uint32_t at = 0;
+  std::size_t outputs = 0;
+  int answers = 0;
+  while (at < 40) {
+    const RunAnswer answer = client.run("writes", std::vector<std::size_t>(40 - at, 1), at, 40);
+    ASSERT_EQ(answer.state, State::kGoesOn) << answer.sentence;
+    ASSERT_GT(answer.taken, 0U);
+    at += answer.taken;
+    outputs += answer.outputs.size();
+    ++answers;
+  }
+  EXPECT_EQ(outputs, 40U);
+  EXPECT_EQ(answers, 3);
+}
+
+TEST(SwitchHandlers, ABrokenRequestEndsItsConnectionAlone) {
+  Serving one("one");
+  Client good(one.address());
+  ASSERT_EQ(good.load("lengths", adds_lengths()).refusal, "");
+  for (const ControlKind kind : {ControlKind::kLoad, ControlKind::kUnload, ControlKind::kRun}) {
+    Client bad(one.address());
+    EXPECT_THROW(bad.connection().ask(kind, join::Blob(33, std::byte{7}), within(seconds(5))), Error);
+  }
+  RunRequest late{{{}, "lengths"}, 0, 1, 0, 5, 4, 0, {join::Blob(1)}};
+  EXPECT_EQ(run_request_in(packed(late)), std::nullopt);
+  EXPECT_EQ(sum_in(good.run("lengths", {3})), 3U);
+}
+
+TEST(SwitchHandlers, ASwitchThatTakesNoneSaysSo) {
+  ServiceSettings settings;
+  settings.listen = "127.0.0.1:0";
+  settings.handlers.most = 0;
+  Serving one(settings);
+  EXPECT_THAT(Client(one.address()).load("lengths", adds_lengths()).refusal, HasSubstr("takes no handlers"));
+}
+
+}  // namespace
+}  // namespace unisono::slots
