@@ -212,7 +212,7 @@ std::optional<ControlFrame> control_frame_in(std::span<const std::byte> bytes) {
   frame.number = unpacker.take_value<std::uint32_t>();
   const auto body = unpacker.take();
   frame.body.assign(body.begin(), body.end());
-  const bool known = kind >= 1 && kind <= static_cast<std::uint32_t>(ControlKind::kRun);
+  const bool known = kind >= 1 && kind <= static_cast<std::uint32_t>(ControlKind::kOperator);
   return unpacker.whole() && known ? std::optional(std::move(frame)) : std::nullopt;
 }
 

@@ -43,6 +43,7 @@ enum class ControlKind : std::uint32_t {
   kLoad,      ///< have a handler: see switch/handler_control.hpp, as for the next two
   kUnload,    ///< have it no longer
   kRun,       ///< run it on packets
+  kOperator,  ///< have a pool fold by a user's operator
 };
 
 /// A switch of the tree that a pool belongs to.

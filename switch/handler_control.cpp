@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/call.hpp"
 #include "switch/handler/generated/isa.hpp"
 
 namespace unisono::slots {
@@ -145,6 +146,27 @@ std::optional<RunAnswer> run_answer_in(std::span<const std::byte> bytes) {
   while (!unpacker.empty()) answer.outputs.push_back(take_blob(unpacker));
   const bool sound = unpacker.whole() && state <= static_cast<std::uint8_t>(RunAnswer::State::kRefused);
   return sound ? std::optional(std::move(answer)) : std::nullopt;
+}
+
+Blob packed(const OperatorRequest& request) {
+  return Packer()
+      .add(std::span<const std::byte>(request.pool))
+      .add_value(static_cast<std::uint32_t>(request.func))
+      .add(std::span<const std::byte>(request.hash))
+      .add(request.binary)
+      .take();
+}
+
+std::optional<OperatorRequest> operator_request_in(std::span<const std::byte> bytes) {
+  Unpacker unpacker(bytes);
+  OperatorRequest request;
+  request.pool = unpacker.take_value<PoolId>();
+  const auto func = unpacker.take_value<std::uint32_t>();
+  request.func = static_cast<Func>(func);
+  request.hash = unpacker.take_value<Digest>();
+  request.binary = take_blob(unpacker);
+  const bool sound = unpacker.whole() && func <= 0xff && is_user(request.func);
+  return sound ? std::optional(std::move(request)) : std::nullopt;
 }
 
 std::string hex_of(const Digest& digest) {

@@ -72,11 +72,20 @@ struct RunAnswer {
   std::vector<join::Blob> outputs;
 };
 
+/// ControlKind::kOperator, by a connection that wants the pool; the answer is a sentence, empty if the pool has it.
+struct OperatorRequest {
+  PoolId pool{};
+  Func func = Func::kNone;  ///< user0 to ordered7: as frames of the pool name it
+  Digest hash{};            ///< SHA-256 of the binary, as the caller has it
+  join::Blob binary;
+};
+
 join::Blob packed(const LoadRequest& request);
 join::Blob packed(const LoadAnswer& answer);
 join::Blob packed(const UnloadRequest& request);
 join::Blob packed(const RunRequest& request);
 join::Blob packed(const RunAnswer& answer);
+join::Blob packed(const OperatorRequest& request);
 /// Nothing for bytes that are none of these, or that say what cannot be: names, packets and lengths out of bounds.
 /// Whatever comes, they allocate no more than a few times its length.
 std::optional<LoadRequest> load_request_in(std::span<const std::byte> bytes);
@@ -84,6 +93,7 @@ std::optional<LoadAnswer> load_answer_in(std::span<const std::byte> bytes);
 std::optional<UnloadRequest> unload_request_in(std::span<const std::byte> bytes);
 std::optional<RunRequest> run_request_in(std::span<const std::byte> bytes);
 std::optional<RunAnswer> run_answer_in(std::span<const std::byte> bytes);
+std::optional<OperatorRequest> operator_request_in(std::span<const std::byte> bytes);
 
 /// A digest in hexadecimal, as sha256sum writes it.
 std::string hex_of(const Digest& digest);

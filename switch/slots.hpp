@@ -7,8 +7,10 @@
 // It is a template over the protocol's rules, so that tests can take one of them away; everybody else uses `Pool`.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -37,6 +39,13 @@ struct PoolShape {
   std::vector<Child> children;          ///< in listed order, which is the order of folds
   std::optional<std::uint32_t> uplink;  ///< the position of this switch at the switch above, if there is one
   std::uint64_t least_buffer = 0;       ///< bytes per child that slots must hold (ACiS, eq. 3.1; buffering.hpp)
+};
+
+/// An operator of a user, by which a pool folds.
+struct PoolOperator {
+  std::uint32_t element_bytes = 0;  ///< 0: there is none
+  /// out = a op b for so many elements; `out` may be `a`. False: it was stopped.
+  std::function<bool(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count)> fold{};
 };
 
 /// Where a pool's frames go. The payload is valid during the call only, in which the pool must not be used.
@@ -81,6 +90,12 @@ class BasicPool {
   /// Takes a frame of the switch above, likewise.
   void from_parent(const FrameView& frame);
 
+  /// From now on the pool folds by this operator where frames say user0 to ordered7, in listed order. Before, frames
+  /// of that operator are as if they had not come: a switch that was started anew gets operators after its pool.
+  void set_operator(Func func, PoolOperator op);
+  /// Without it, and without `set_operator`, a pool refuses operators of users.
+  void await_operators() { awaits_operators_ = true; }
+
   State state() const { return state_; }
   std::uint64_t generation() const { return generation_; }
   const PoolCounters& counters() const { return counters_; }
@@ -113,6 +128,9 @@ class BasicPool {
 
   void contribute(const FrameView& frame);
   bool sound(const FrameView& frame, Verdict verdict);
+  const PoolOperator& operator_of(Func func) const;
+  static bool ordered(const SlotFrame& head);
+  bool fold_by_operator(std::size_t version);
   bool agrees(const SlotFrame& said, std::uint32_t said_by, const SlotFrame& head);
   void keep(std::size_t version, const FrameView& frame);
   void gathered(std::size_t version);
@@ -140,6 +158,8 @@ class BasicPool {
   std::vector<std::byte> data_;
   std::uint32_t places_;                    ///< of each version
   std::vector<const std::byte*> operands_;  ///< of a fold
+  std::array<PoolOperator, 16> operators_;  ///< of users
+  bool awaits_operators_ = false;
   State state_ = State::kResuming;
   std::uint64_t generation_;
   SlotRefusal refusal_{};

@@ -178,6 +178,10 @@ void BasicPool<kRules>::contribute(const FrameView& frame) {
     case Verdict::kFurther:
       break;
   }
+  if (awaits_operators_ && combines(head.opcode) && is_user(head.func) && operator_of(head.func).element_bytes == 0) {
+    ++counters_.late;
+    return;
+  }
   if (!sound(frame, verdict)) return;
   if (verdict == Verdict::kFirst) {
     versions_[version].said = head;
@@ -187,6 +191,23 @@ void BasicPool<kRules>::contribute(const FrameView& frame) {
   keep(version, frame);
   ++counters_.contributions;
   if (turns_.set(head.turn, head.member, verdict)) gathered(version);
+}
+
+template <Rules kRules>
+void BasicPool<kRules>::set_operator(Func func, PoolOperator op) {
+  if (is_user(func))
+    operators_[static_cast<std::size_t>(func) - static_cast<std::size_t>(Func::kUser0)] = std::move(op);
+}
+
+template <Rules kRules>
+const PoolOperator& BasicPool<kRules>::operator_of(Func func) const {
+  return operators_[static_cast<std::size_t>(func) - static_cast<std::size_t>(Func::kUser0)];
+}
+
+/// Whether a turn is folded when it is complete, in listed order.
+template <Rules kRules>
+bool BasicPool<kRules>::ordered(const SlotFrame& head) {
+  return combines(head.opcode) && (is_user(head.func) || !folds_in_any_order(head.func, head.dtype));
 }
 
 /// Whether a contribution can be taken; if not, the pool is closed, for the members' calls differ.
@@ -200,8 +221,9 @@ bool BasicPool<kRules>::sound(const FrameView& frame, Verdict verdict) {
   } else if (combines(head.opcode)) {
     const auto func = static_cast<std::uint64_t>(head.func);
     const auto dtype = static_cast<std::uint64_t>(head.dtype);
-    const bool has = !is_user(head.func) && cclo::combine_kernel(head.func, head.dtype) != nullptr;
-    if (!has || (!shape_.keeps_order && !folds_in_any_order(head.func, head.dtype))) {
+    const bool has = is_user(head.func) ? operator_of(head.func).element_bytes == bytes_of(head.dtype)
+                                        : cclo::combine_kernel(head.func, head.dtype) != nullptr;
+    if (!has || (!shape_.keeps_order && ordered(head))) {
       refuse({has ? SlotField::kOrder : SlotField::kOperator, head.call, rank, rank, func, dtype}, true);
       return false;
     }
@@ -240,15 +262,15 @@ void BasicPool<kRules>::keep(std::size_t version, const FrameView& frame) {
   const SlotFrame& head = frame.head;
   if (frame.payload.empty()) return;
   Version& held = versions_[version];
-  const bool ordered = combines(head.opcode) && !folds_in_any_order(head.func, head.dtype);
+  const bool in_order = ordered(head);
   // No more than members * payload is ever stored of a turn (buffering.hpp).
-  if (frame.payload.size() > shape_.payload_bytes || (ordered && head.member >= places_)) {
+  if (frame.payload.size() > shape_.payload_bytes || (in_order && head.member >= places_)) {
     throw Error(ErrorCode::kInternal, "a contribution lies beyond its place in a slot");
   }
-  if (!ordered && held.data && combines(head.opcode)) {
+  if (!in_order && held.data && combines(head.opcode)) {
     cclo::combine_kernel(head.func, head.dtype)(place(version, 0), frame.payload.data(), place(version, 0), head.count);
   } else {
-    std::memcpy(place(version, ordered ? head.member : 0), frame.payload.data(), frame.payload.size());
+    std::memcpy(place(version, in_order ? head.member : 0), frame.payload.data(), frame.payload.size());
   }
   held.data = true;
 }
@@ -257,7 +279,9 @@ void BasicPool<kRules>::keep(std::size_t version, const FrameView& frame) {
 template <Rules kRules>
 void BasicPool<kRules>::gathered(std::size_t version) {
   const SlotFrame& said = versions_[version].said;
-  if (versions_[version].data && combines(said.opcode) && !folds_in_any_order(said.func, said.dtype)) {
+  if (versions_[version].data && combines(said.opcode) && is_user(said.func)) {
+    if (!fold_by_operator(version)) return;
+  } else if (versions_[version].data && ordered(said)) {
     for (std::uint32_t child = 0; child < members(); ++child) operands_[child] = place(version, child);
     std::byte* const result = place(version, 0);
     cclo::reduce_kernel(said.func, said.dtype)(operands_.data(), members(), &result, 1, said.count, false);
@@ -267,6 +291,23 @@ void BasicPool<kRules>::gathered(std::size_t version) {
   } else {
     finished(version);
   }
+}
+
+/// Folds a turn by an operator of a user. False, and the pool is closed, if the operator was stopped.
+template <Rules kRules>
+bool BasicPool<kRules>::fold_by_operator(std::size_t version) {
+  const SlotFrame said = versions_[version].said;
+  const PoolOperator& op = operator_of(said.func);
+  std::byte* const result = place(version, 0);
+  for (std::uint32_t child = 1; child < members(); ++child) {
+    if (op.fold(result, place(version, child), result, said.count)) continue;
+    const std::uint32_t rank = shape_.children[child].first;
+    refuse({SlotField::kOperator, said.call, rank, rank, static_cast<std::uint64_t>(said.func),
+            static_cast<std::uint64_t>(said.dtype)},
+           true);
+    return false;
+  }
+  return true;
 }
 
 template <Rules kRules>

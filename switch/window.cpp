@@ -46,8 +46,9 @@ void Window::check(const SlotCall& call) const {
   }
   const bool data = call.collective != Collective::kBarrier && call.count != 0;
   if (data && bytes_of(call.dtype) == 0) invalid(of + "a datatype is missing");
-  if (combines(call.collective) ? call.func == Func::kAvg || !is_operator(call.func, call.dtype)
-                                : call.func != Func::kNone) {
+  // Operators of users have numbers of their own at switches, which say nothing of those of this process.
+  const bool has = is_user(call.func) || (call.func != Func::kAvg && is_operator(call.func, call.dtype));
+  if (combines(call.collective) ? !has : call.func != Func::kNone) {
     invalid(of + name_of(call.func) + " of " + name_of(call.dtype) + " is no operator that can be aggregated");
   }
   if (call.root >= shape_.ranks) {

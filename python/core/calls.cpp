@@ -1085,6 +1085,7 @@ void bind_calls(nb::module_& module) {
       .def("agree", &Communicator::agree, "value"_a)
       .def("failed", &Communicator::failed)
       .def("last_algorithm", &Communicator::last_algorithm)
+      .def_prop_ro("handle", [](const Communicator& self) { return reinterpret_cast<std::uintptr_t>(self.handle()); })
       .def("group_begin", &Communicator::group_begin, "Begins a group of calls of this thread.")
       .def("group_end", &Communicator::group_end, "Submits the calls of the group.")
       .def("counters", &Communicator::counters)

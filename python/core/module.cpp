@@ -15,4 +15,5 @@ NB_MODULE(_core, module) {
   unisono::python::bind_switch(module);
   unisono::python::bind_handler(module);
   unisono::python::bind_switch_handlers(module);
+  unisono::python::bind_operators(module);
 }

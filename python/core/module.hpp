@@ -18,5 +18,6 @@ void bind_shmem(nb::module_& module);
 void bind_switch(nb::module_& module);
 void bind_handler(nb::module_& module);
 void bind_switch_handlers(nb::module_& module);
+void bind_operators(nb::module_& module);
 
 }  // namespace unisono::python

@@ -12,6 +12,7 @@ Run it on four ranks with `unisono run -n 4 script.py`. docs/guide-python.md is 
 from ._arrays import pair_dtype
 from ._joining import Store
 from ._messages import ANY_SOURCE, ANY_TAG, Status
+from ._operators import LoadedOperator
 from ._spec import Collective, Datatype, ErrorCode, Func
 from .algorithms import Algorithm, algorithms
 from .communicator import IN_PLACE, Communicator, CommunicatorSettings, CommunicatorState, LastAlgorithm, Options
@@ -89,6 +90,7 @@ __all__ = [
     "MalformedProgramError",
     "MismatchedCallError",
     "NoMemoryError",
+    "LoadedOperator",
     "Operator",
     "Options",
     "OverlappingBuffersError",

@@ -44,6 +44,14 @@ _PAIRS: dict[Datatype, np.dtype[Any]] = {
         (Datatype.INT64_INT64, np.int64, np.int64),
     )
 }
+#: What elements that have no datatype travel as, where an operator of the user computes with them.
+_CARRIERS = {
+    1: Datatype.UINT8,
+    2: Datatype.UINT16,
+    4: Datatype.UINT32,
+    8: Datatype.UINT64,
+    16: Datatype.INT64_INT64,
+}
 _ALLOWED = (
     "int8 to int64, uint8 to uint64, float16, bfloat16 (ml_dtypes), float32, float64, complex64, complex128, bool, "
     "V1 (a byte), and the pairs that unisono.pair_dtype gives"
@@ -89,9 +97,20 @@ class Elements(NamedTuple):
     own_bytes: int  #: bytes of an element that travels as bytes, which are the datatype then; 0: it is the datatype's
 
 
-def elements_of(operation: str, name: str, dtype: np.dtype[Any], *, computes: bool) -> Elements:
-    """The elements of an array of `dtype`. Those that have no datatype can be moved, but not computed with."""
+def elements_of(operation: str, name: str, dtype: np.dtype[Any], *, computes: bool, element_bytes: int = 0) -> Elements:
+    """The elements of an array of `dtype`. Those that have no datatype can be moved, but not computed with, unless by
+    an operator for elements of so many bytes, whatever they are.
+    """
     found = _DATATYPES.get(dtype) or _pair(dtype)
+    if element_bytes:
+        refuse_objects(operation, name, dtype)
+        if dtype.itemsize != element_bytes:
+            raise InvalidDatatypeError(
+                f"{operation}: {name} has dtype {dtype} of {dtype.itemsize} bytes; the operator is for elements of "
+                f"{element_bytes}"
+            )
+        carrier = found or _CARRIERS.get(element_bytes)
+        return Elements(Datatype.BYTE, element_bytes) if carrier is None else Elements(carrier, 0)
     if found is not None:
         return Elements(found, 0)
     refuse_objects(operation, name, dtype)

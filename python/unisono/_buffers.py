@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,8 @@ NO_LAYOUT = Layout()
 
 
 class Buffers:
-    """The arrays of one call, with its datatype. `computes`: the call needs one that has arithmetic. Not `typed`: the
+    """The arrays of one call, with its datatype. `computes`: the call needs one that has arithmetic; `element_bytes`:
+    it computes by an operator for elements of that size. Not `typed`: the
     arrays are bytes, whatever their dtypes.
 
     `src` and `dst` are contiguous, in C order: what the user gave, or a packed copy of it. Results in a packed copy are
@@ -61,6 +63,7 @@ class Buffers:
         *,
         in_place: bool = False,
         computes: bool = False,
+        element_bytes: int = 0,
         typed: bool = True,
         dst_name: str = "dst",
     ) -> None:
@@ -80,10 +83,12 @@ class Buffers:
         self._scalar = False
         if dst is not None and dst is not IN_PLACE:
             self.target = writable(operation, dst_name, dst)
-            self.datatype, self.own_bytes = elements_of(operation, dst_name, self.target.dtype, computes=computes)
+            self.datatype, self.own_bytes = elements_of(
+                operation, dst_name, self.target.dtype, computes=computes, element_bytes=element_bytes
+            )
         if src is not None and src is not IN_PLACE and src is not dst:
             given = readable(operation, "src", src)
-            elements = elements_of(operation, "src", given.dtype, computes=computes)
+            elements = elements_of(operation, "src", given.dtype, computes=computes, element_bytes=element_bytes)
             if typed and self.target is not None and given.dtype != self.target.dtype:
                 raise InvalidDatatypeError(
                     f"{operation}: src has dtype {given.dtype} and dst {self.target.dtype}; they must be equal"
@@ -188,3 +193,5 @@ class Call(NamedTuple):
     arguments: Arguments
     buffers: Buffers
     starts: bool
+    #: What runs it, in place of the engine.
+    by_hand: Callable[[], None] | None = None

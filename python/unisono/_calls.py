@@ -11,7 +11,7 @@ from ._arrays import Array
 from ._buffers import NO_LAYOUT, Arguments, Buffers, Call, Layout
 from ._options import Options
 from ._spec import MAX_COUNT, Collective, Func
-from .errors import InvalidArgumentError, InvalidCountError
+from .errors import InvalidArgumentError, InvalidCountError, InvalidDatatypeError
 from .graph import Graph
 from .program import Program
 from .request import Request
@@ -100,6 +100,11 @@ class Calls:
                 f"{buffers.operation}: {', '.join(sorted(unknown))} is no option; options are "
                 f"{', '.join(Options.__annotations__)}"
             )
+        if op != Func.NONE and buffers.own_bytes:
+            raise InvalidDatatypeError(
+                f"{buffers.operation}: elements of {buffers.own_bytes} bytes are not folded by this call; allowed "
+                "are 1, 2, 4, 8 and 16"
+            )
         given = options.get("count")
         timeout = options.get("timeout")
         algorithm = options.get("algorithm")
@@ -152,7 +157,10 @@ class Calls:
 
     def _run(self, call: Call) -> Array | None:
         self._blocks_here(call)
-        self._core.run(*call.arguments)
+        if call.by_hand is None:
+            self._core.run(*call.arguments)
+        else:
+            call.by_hand()
         return call.buffers.finish()
 
     def _result(self, call: Call) -> Array:
@@ -161,6 +169,11 @@ class Calls:
         return cast("Array", result)
 
     def _start(self, call: Call) -> Request:
+        if call.by_hand is not None:
+            raise InvalidArgumentError(
+                f"{call.buffers.operation}: elements of {call.arguments.own_bytes} bytes are folded by calls that "
+                f"block; pass elements of 1, 2, 4, 8 or 16 bytes"
+            )
         core = self._core.start(*call.arguments, call.starts)
         told = call.arguments
         of = (call.buffers.operation, self._number, told.collective, told.root, told.tag)

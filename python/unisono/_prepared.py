@@ -11,10 +11,11 @@ from ._announce import Block, announced
 from ._arguments import AnyOp, func_of
 from ._arrays import Array, allocation_of
 from ._buffers import NO_LAYOUT, Buffers, Call, Layout
-from ._calls import Calls
+from ._operators import LoadedOperator, OperatorCalls
 from ._options import IN_PLACE, Options
 from ._spec import Collective, Func
 from .errors import InvalidArgumentError, InvalidCountError, MismatchedCallError, NoMemoryError
+from .operator import Operator
 from .stream import Stream, is_streamed, streamed
 
 SCATTER_NOTE = "Of a scatter all ranks pass dst, or none does: the root then begins with a bcast."
@@ -49,7 +50,7 @@ class Shape(NamedTuple):
     reads_dst: bool = False
 
 
-class PreparedCalls(Calls):
+class PreparedCalls(OperatorCalls):
     """Makes calls of collectives, for the methods that are generated."""
 
     def _prepared(
@@ -95,6 +96,7 @@ class PreparedCalls(Calls):
             dst if plain.dst or own_place.dst else None,
             in_place=in_place,
             computes=shape.reduces,
+            element_bytes=op.element_bytes if isinstance(op, Operator) else 0,
             dst_name="buffer" if shape.collective == Collective.BCAST else "dst",
         )
         uses = own_place if buffers.in_place else plain
@@ -150,6 +152,8 @@ class PreparedCalls(Calls):
     ) -> Call:
         """A call whose buffers are known."""
         name = shape.collective.name.lower()
+        if buffers.own_bytes and isinstance(op, LoadedOperator):
+            return self._by_hand(shape.collective, buffers, options, op, root)
         sends = "sent" in {part for form in (shape.plain.root, shape.plain.elsewhere) for part in form}
         return self._call(
             shape.collective,
@@ -161,6 +165,24 @@ class PreparedCalls(Calls):
             sends=layout if sends else NO_LAYOUT,
             receives=NO_LAYOUT if sends else layout,
         )
+
+    def _by_hand(
+        self, collective: Collective, buffers: Buffers, options: Options, op: LoadedOperator, root: int
+    ) -> Call:
+        """A reduction of elements that no datatype is as large as."""
+        name = buffers.operation
+        if rest := options.keys() - {"timeout"}:
+            raise InvalidArgumentError(
+                f"{name}: elements of {op.element_bytes} bytes are folded without {', '.join(sorted(rest))}; leave "
+                f"that out"
+            )
+        if buffers.in_place and collective == Collective.REDUCE_SCATTER:
+            raise InvalidArgumentError(
+                f"{name}: elements of {op.element_bytes} bytes are not folded in place; pass src and dst"
+            )
+        call = self._call(collective, buffers, 0, options, op=Func.NONE, root=root)
+        run = self._gathered_fold(collective, op, buffers, root, options.get("timeout"))
+        return call._replace(by_hand=run)
 
     def _exchanged(
         self,
@@ -184,7 +206,8 @@ class PreparedCalls(Calls):
             if buffers.dst_port < 0 and buffers.dst is None:
                 raise InvalidArgumentError(f"{name}: dst is missing; pass a buffer or a stream")
             return self._call(shape.collective, buffers, 0, options, op=func, sends=sends, receives=receives)
-        buffers = Buffers(name, src, dst, computes=shape.reduces)
+        own = op.element_bytes if isinstance(op, Operator) else 0
+        buffers = Buffers(name, src, dst, computes=shape.reduces, element_bytes=own)
         if not buffers.in_place:
             buffers.need("src")
             buffers.allocate((receives.extent(),))

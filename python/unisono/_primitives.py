@@ -15,6 +15,7 @@ from ._options import Options
 from ._signatures import options_by_name
 from ._spec import Collective, Func
 from .errors import InvalidArgumentError, UnisonoError, UnknownAlgorithmError
+from .operator import Operator
 from .program import Program
 from .request import Request
 from .stream import Stream, is_streamed, streamed
@@ -230,7 +231,8 @@ class PrimitiveCalls(Calls):
         if is_streamed(src, dst):
             streams, count = streamed(name, src, dst, ("n", "n"), 1, options.get("count"), computes=op is not None)
             return self._call(collective, streams, count, options, op=func)
-        buffers = Buffers(name, src, dst, computes=collective == Collective.COMBINE)
+        own = op.element_bytes if isinstance(op, Operator) else 0
+        buffers = Buffers(name, src, dst, computes=collective == Collective.COMBINE, element_bytes=own)
         source = buffers.need("src")
         if collective == Collective.COMBINE:
             buffers.need("dst")

@@ -30,6 +30,9 @@ class Operator:
     the exception is the cause (`__cause__`); the other ranks get RevokedError, which says whose function raised what.
     """
 
+    #: Bytes of the elements that it is for; 0: it takes all datatypes.
+    element_bytes = 0
+
     def __init__(self, name: str, function: Callable[[Array, Array], Any], *, commutative: bool = True) -> None:
         if not callable(function):
             raise InvalidArgumentError(f"Operator: function is {function!r}; pass a function of two arrays")

@@ -188,6 +188,39 @@ void Aggregation::add(std::uint32_t communicator, std::uint16_t epoch, std::span
   });
 }
 
+std::string Aggregation::load_operator(std::uint32_t communicator, Func at_switches,
+                                       std::span<const std::byte> binary) {
+  std::vector<PlannedPool> pools;
+  bool stable = false;
+  engine_.with_lock([&] {
+    const auto found = communicators_.find(communicator);
+    if (found == communicators_.end() || !found->second->carrying()) return;
+    pools = found->second->plan().pools;
+    stable = found->second->plan().stable;
+  });
+  if (pools.empty() || !keeper_) return "its calls are not carried by switches";
+  if (stable) return "bits are not to depend on where the job runs";
+  try {
+    for (const PlannedPool& pool : pools) {
+      for (const PlannedPool::Leaf& leaf : pool.leaves) {
+        const OperatorRequest request{pool.id, at_switches, sha256_of(binary), {binary.begin(), binary.end()}};
+        std::string refusal = keeper_->set_operator(leaf.address, request, join::Clock::now() + kPatience);
+        if (!refusal.empty()) return refusal;
+      }
+    }
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void Aggregation::add_operator(std::uint32_t communicator, Func here, Func at_switches, std::uint32_t element_bytes) {
+  engine_.with_lock([&] {
+    const auto found = communicators_.find(communicator);
+    if (found != communicators_.end()) found->second->add_operator(here, at_switches, element_bytes);
+  });
+}
+
 std::string Aggregation::carrier_of(std::uint32_t communicator) {
   std::string title;
   engine_.with_lock([&] {

@@ -40,6 +40,12 @@ class Aggregation final : private CallCarrier, private Companion {
   /// rank logs why. Throws what calls of the engine throw.
   void arrange_for(std::uint32_t communicator, std::uint16_t epoch, std::span<const std::uint32_t> endpoints);
 
+  /// By the first rank of a communicator: has its switches fold by an operator of the user, whose number there is
+  /// `at_switches`. Why they do not, in a sentence; empty: they do. Takes seconds at most.
+  std::string load_operator(std::uint32_t communicator, Func at_switches, std::span<const std::byte> binary);
+  /// By all members, between the same calls, if `load_operator` had nothing to say: calls by it are carried.
+  void add_operator(std::uint32_t communicator, Func here, Func at_switches, std::uint32_t element_bytes);
+
   /// What carries a communicator's calls, in words; empty: its ranks alone.
   std::string carrier_of(std::uint32_t communicator);
 

@@ -9,6 +9,7 @@
 #include "core/operators.hpp"
 #include "core/text.hpp"
 #include "core/tree_table.hpp"
+#include "core/user_op.hpp"
 #include "engine/engine.hpp"
 
 namespace unisono::slots {
@@ -110,15 +111,37 @@ CarriedCommunicator::~CarriedCommunicator() {
   for (const auto& call : calls_) call->orphan();
 }
 
+void CarriedCommunicator::add_operator(Func here, Func at_switches, std::uint32_t element_bytes) {
+  std::erase_if(operators_, [&](const OwnOperator& one) { return one.here == here; });
+  operators_.push_back({here, at_switches, element_bytes, identity_of(here)});
+}
+
+const CarriedCommunicator::OwnOperator* CarriedCommunicator::own_operator(Func here) const {
+  const auto found =
+      std::find_if(operators_.begin(), operators_.end(), [&](const auto& one) { return one.here == here; });
+  return found == operators_.end() || found->identity != identity_of(here) ? nullptr : &*found;
+}
+
+Func CarriedCommunicator::func_here(Func at_switches) const {
+  const auto found = std::find_if(operators_.begin(), operators_.end(),
+                                  [&](const auto& one) { return one.at_switches == at_switches; });
+  return found == operators_.end() ? at_switches : found->here;
+}
+
 /// Alike on all ranks: it looks at nothing that the call does not have alike on all of them.
 bool CarriedCommunicator::carries(const Call& call) const {
   if (!carried(call.collective) || call.direct || call.radix != 0) return false;
   if (combines(call.collective)) {
     const Capability able = decode_capability({plan_.capability});
-    if (call.func == Func::kAvg || is_user(call.func) || !is_operator(call.func, call.dtype)) return false;
-    if ((able.datatypes >> static_cast<unsigned>(call.dtype) & 1U) == 0) return false;
-    if ((able.funcs >> static_cast<unsigned>(call.func) & 1U) == 0) return false;
-    if (plan_.stable && !folds_in_any_order(call.func, call.dtype)) return false;
+    if (call.func == Func::kAvg || !is_operator(call.func, call.dtype)) return false;
+    if (is_user(call.func)) {
+      const OwnOperator* const op = own_operator(call.func);
+      if (op == nullptr || op->element_bytes != bytes_of(call.dtype) || plan_.stable) return false;
+    } else {
+      if ((able.datatypes >> static_cast<unsigned>(call.dtype) & 1U) == 0) return false;
+      if ((able.funcs >> static_cast<unsigned>(call.func) & 1U) == 0) return false;
+      if (plan_.stable && !folds_in_any_order(call.func, call.dtype)) return false;
+    }
   }
   const bool blocks = call.collective == Collective::kReduceScatter || call.collective == Collective::kAllgather;
   // Blocks travel in the order of the tree; and in place the input of a reduce_scatter is where results come.
@@ -149,6 +172,7 @@ std::vector<CarriedPart> CarriedCommunicator::parts_of(const CarriedCall& of) co
   whole.sequence = sequence_;
   whole.collective = call.collective;
   whole.func = combines(call.collective) ? call.func : Func::kNone;
+  if (is_user(whole.func)) whole.func = own_operator(whole.func)->at_switches;
   whole.dtype = call.dtype;
   whole.count = call.count;
   whole.src = of.src;

@@ -86,6 +86,9 @@ class CarriedCommunicator {
   std::shared_ptr<CarriedCall> carry(const Call& call, const std::byte* src, std::byte* dst);
   /// See CallCarrier::progress.
   bool progress(CallStarter& starter, Time now);
+  /// From now on calls by an operator of the user are carried, too; `at_switches` is its number there. All members say
+  /// so between the same calls.
+  void add_operator(Func here, Func at_switches, std::uint32_t element_bytes);
   /// Begins calls whose turn it is.
   void pump(Time now);
   /// The links, to hand them what comes.
@@ -124,6 +127,14 @@ class CarriedCommunicator {
   };
   using Then = std::function<void(CallStarter& starter)>;
 
+  struct OwnOperator {
+    Func here = Func::kNone;
+    Func at_switches = Func::kNone;
+    std::uint32_t element_bytes = 0;
+    std::uint32_t identity = 0;  ///< a number may belong to another operator later
+  };
+  const OwnOperator* own_operator(Func here) const;
+  Func func_here(Func at_switches) const;
   bool carries(const Call& call) const;
   std::vector<CarriedPart> parts_of(const CarriedCall& call) const;
   void start(CarriedCall& call, Time now);
@@ -151,6 +162,7 @@ class CarriedCommunicator {
   std::vector<const CallTree*> trees_;             ///< by pool: in which members stand in for switches
   std::vector<std::uint64_t> begun_;               ///< by pool: turns of calls that were begun here
   bool in_rank_order_ = true;
+  std::vector<OwnOperator> operators_;              ///< of the user, that the switches have
   std::uint32_t sequence_ = 0;                      ///< of carried calls
   std::deque<std::shared_ptr<CarriedCall>> calls_;  ///< that have not ended, in order
   Time waiting_since_{};

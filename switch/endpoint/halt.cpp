@@ -139,7 +139,7 @@ CallRequest CarriedCommunicator::among_ranks(std::size_t pool, Collective collec
   CallRequest request;
   request.communicator = shape_.shadow;
   request.call.collective = collective;
-  request.call.func = combines(collective) ? like.call.func : Func::kNone;
+  request.call.func = combines(collective) ? func_here(like.call.func) : Func::kNone;
   request.call.dtype = like.call.dtype;
   request.call.tree = trees_[pool];
   request.call.root = rank_of(pool, like.call.root);

@@ -67,9 +67,17 @@ PoolAnswer Keeper::make(std::size_t address, const PoolRequest& request, join::D
   return answer;
 }
 
+std::string Keeper::set_operator(std::size_t address, const OperatorRequest& request, join::Deadline deadline) {
+  const std::lock_guard lock(mutex_);
+  const join::Blob said = connected(address, deadline).ask(ControlKind::kOperator, packed(request), deadline);
+  if (said.empty()) connections_[address].operators[request.pool].push_back(request);
+  return {reinterpret_cast<const char*>(said.data()), said.size()};
+}
+
 void Keeper::free(const PoolId& id) {
   const std::lock_guard lock(mutex_);
   for (Connection& connection : connections_) {
+    connection.operators.erase(id);
     if (connection.pools.erase(id) != 0 && connection.open) connection.open->free(id);
   }
 }
@@ -92,6 +100,9 @@ void Keeper::look_after(std::size_t address) {
     ControlConnection& again = connected(address, deadline);
     for (const auto& [id, request] : connection.pools) {
       const PoolAnswer answer = again.make(request, deadline);
+      // Frames that come before the operator does are repeated.
+      for (const OperatorRequest& op : connection.operators[id])
+        again.ask(ControlKind::kOperator, packed(op), deadline);
       if (!answer.made && logs(LogLevel::kInfo)) {
         log(LogLevel::kInfo,
             formatted("the switch at {}, which was started anew, does not take communicator {} again: {}",

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "switch/control.hpp"
+#include "switch/handler_control.hpp"
 
 namespace unisono::slots {
 
@@ -29,6 +30,9 @@ class Keeper {
   Welcome welcome(std::size_t address, join::Deadline deadline);
   /// Asks for a pool; it is kept if it was made. Throws Error(kBootstrap).
   PoolAnswer make(std::size_t address, const PoolRequest& request, join::Deadline deadline);
+  /// Has a pool that was asked for fold by an operator of a user, now and whenever the switch is started anew. A
+  /// sentence if the switch refuses. Throws Error(kBootstrap).
+  std::string set_operator(std::size_t address, const OperatorRequest& request, join::Deadline deadline);
   /// The pool is not wanted any more, at any of them.
   void free(const PoolId& id);
 
@@ -36,6 +40,7 @@ class Keeper {
   struct Connection {
     std::unique_ptr<ControlConnection> open;
     std::map<PoolId, PoolRequest> pools;
+    std::map<PoolId, std::vector<OperatorRequest>> operators;  ///< of these pools
   };
 
   ControlConnection& connected(std::size_t address, join::Deadline deadline);

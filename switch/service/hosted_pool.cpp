@@ -33,6 +33,7 @@ HostedPool::HostedPool(const PoolRequest& request, const PoolNode& node, std::sp
       name_(node.name),
       above_answers_(node.above.empty() ? nullptr : above_answers),
       pool_(shape_of(request, node, generation), *this) {
+  pool_.await_operators();
   const Digest own = pool_secret(secret, request.id);
   for (std::uint32_t i = 0; i < children_.size(); ++i) {
     children_[i].in = Envelope(own, number_, node.name, i, Direction::kUp);

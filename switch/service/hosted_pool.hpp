@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "network/tcp/address.hpp"
@@ -40,6 +41,7 @@ class HostedPool final : public Outlet {
   /// Names the pool in datagrams.
   std::uint64_t number() const { return number_; }
   const Pool& pool() const { return pool_; }
+  void set_operator(Func func, PoolOperator op) { pool_.set_operator(func, std::move(op)); }
   const PoolTraffic& traffic() const { return traffic_; }
   /// Where the switch above takes frames of this pool.
   void set_parent(const tcp::SystemAddress& address);

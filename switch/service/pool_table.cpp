@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "switch/handler/operator.hpp"
 
 namespace unisono::slots {
 
@@ -158,6 +159,38 @@ void PoolTable::free(CallerId caller, const PoolId& id) {
   const auto found = pools_.find(id);
   if (found == pools_.end() || found->second.wanted_by.erase(caller) == 0) return;
   if (found->second.wanted_by.empty()) unwanted(found);
+}
+
+std::string PoolTable::set_operator(CallerId caller, const OperatorRequest& request) {
+  const auto found = pools_.find(request.pool);
+  if (found == pools_.end() || !found->second.wanted_by.contains(caller) || !found->second.pool) {
+    return formatted("the switch {} has no such communicator of this caller", name_);
+  }
+  Entry& entry = found->second;
+  const bool alone = std::all_of(entry.node->below.begin(), entry.node->below.end(),
+                                 [](const PoolNode::Below& below) { return below.name.empty(); });
+  if (!entry.node->above.empty() || !alone) {
+    return formatted("the switch {} is in a tree, and trees do not fold by operators of users", name_);
+  }
+  if (!entry.request.keeps_order) {
+    return formatted("the switch {} does not keep the order of this communicator's folds", name_);
+  }
+  try {
+    if (sha256_of(request.binary) != request.hash) {
+      return formatted("the switch {} has got another operator than its caller says", name_);
+    }
+    // Shared with the pool's copy of the function.
+    const auto op = std::make_shared<const handler::Operator>(request.binary);
+    PoolOperator made{op->element_bytes(),
+                      [op](const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count) {
+                        std::string why;
+                        return op->fold(a, b, out, count, why);
+                      }};
+    entry.worker->with_lock([&] { entry.pool->set_operator(request.func, std::move(made)); });
+    return "";
+  } catch (const std::exception& error) {
+    return formatted("the switch {}: {}", name_, error.what());
+  }
 }
 
 void PoolTable::gone(CallerId caller) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "switch/handler_control.hpp"
 #include "switch/service/callers.hpp"
 #include "switch/service/parent.hpp"
 #include "switch/service/places.hpp"
@@ -41,6 +42,8 @@ class PoolTable {
   /// asked first.
   std::vector<TableAnswer> make(CallerId caller, std::uint32_t number, const PoolRequest& request);
   void free(CallerId caller, const PoolId& id);
+  /// Has a pool fold by an operator of a user. A sentence if it cannot.
+  std::string set_operator(CallerId caller, const OperatorRequest& request);
   void gone(CallerId caller);
   /// Frees what nobody has wanted for long enough.
   void free_unwanted(join::Deadline now);

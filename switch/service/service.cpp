@@ -271,6 +271,15 @@ class Service::Parts final : public CallersHandler {
         if (!request) return callers_->refuse(caller, formatted("the switch {}: broken packets of a handler", name));
         return handlers_->run(caller, frame.number, *std::move(request));
       }
+      case ControlKind::kOperator: {
+        const std::optional<OperatorRequest> request = operator_request_in(frame.body);
+        if (!request) return callers_->refuse(caller, formatted("the switch {}: a broken operator", name));
+        if (settings_.handlers.most == 0) {
+          return reply(
+              blob_of(formatted("the switch {} takes no operators of users; start it with --handlers N", name)));
+        }
+        return reply(blob_of(table_->set_operator(caller, *request)));
+      }
     }
   }
 

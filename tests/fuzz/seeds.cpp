@@ -423,6 +423,7 @@ void switch_control(Corpus& corpus) {
   add(7, slots::packed(slots::UnloadRequest{which}));
   add(8, slots::packed(slots::RunRequest{which, 1, 2, 3, 4, 6, 100, {join::Blob(8), join::Blob(5)}}));
   add(9, slots::packed(slots::RunAnswer{slots::RunAnswer::State::kStopped, "h.c:3: stopped", 1, 20, {join::Blob(4)}}));
+  add(10, slots::packed(slots::OperatorRequest{{}, Func::kUser0, {}, join::Blob(60)}));
 }
 
 void handlers(Corpus& corpus) {

@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Input input(data, size);
   const auto kind = input.take<std::uint8_t>();
   const auto rest = std::as_bytes(input.rest());
-  switch (kind % 10) {
+  switch (kind % 11) {
     case 0:
       request(rest);
       break;
@@ -73,6 +73,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 9:
       comes_back(rest, run_answer_in);
+      break;
+    case 10:
+      comes_back(rest, operator_request_in);
       break;
     default:
       chain_in_status({reinterpret_cast<const char*>(rest.data()), rest.size()});

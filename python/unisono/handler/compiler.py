@@ -32,6 +32,7 @@ OPTIONS = ("--target=nvptx64", "-std=gnu11", "-S", "-emit-llvm", "-O2", "-gline-
            "-mllvm", "-replexitval=never", "-mllvm", "-disable-vector-combine",
            "-mllvm", "-inline-threshold=1000000", "-mllvm", "-inlinecold-threshold=1000000",
            "-mllvm", "-inline-cold-callsite-threshold=1000000")  # fmt: skip
+OPERATOR = "us_operator"  #: the variable that unisono_operator.h declares
 _SECONDS = 60  #: for clang
 _CLANGS = ("clang-14", "clang")
 _BACK, _ALWAYS = Op.AGAIN, 2
@@ -145,7 +146,7 @@ def _assemble(text: str, source: str) -> bytes:
     memory = -(-frame // 64) * 64
     if memory > MOST_MEMORY_BYTES:
         raise Refusal(f"it needs {memory} bytes of memory; allowed are {MOST_MEMORY_BYTES}")
-    return _core.write_handler(bytes(encoded), lines, entries, memory, data, os.path.basename(source))
+    return _core.write_handler(bytes(encoded), lines, entries, memory, data.rstrip(b"\0"), os.path.basename(source))
 
 
 def _refuse_uncalled(module: ir.Module, code: ir.Code) -> None:
@@ -165,8 +166,9 @@ def _layout(module: ir.Module) -> tuple[dict[str, int], bytes, int]:
     places: dict[str, int] = {}
     at = 0
     data = bytearray()
-    # Those that begin with something come first: of the others the binary has nothing.
-    for variable in sorted(module.variables.values(), key=lambda v: not any(v.image)):
+    # Those that begin with something come first: of the others the binary has nothing. A loader of operators looks for
+    # their shape where memory begins.
+    for variable in sorted(module.variables.values(), key=lambda v: (v.name != OPERATOR, not any(v.image))):
         at = -(-at // variable.alignment) * variable.alignment
         places[f"@{variable.name}"] = at
         if any(variable.image):

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "switch/handler/binary.hpp"
+#include "switch/handler/operator.hpp"
 #include "tests/cpp/switch/handler/words.hpp"
 #include "tests/cpp/switch/service/members.hpp"
 
@@ -231,7 +232,7 @@ TEST(SwitchHandlers, ABrokenRequestEndsItsConnectionAlone) {
     EXPECT_THROW(bad.connection().ask(kind, join::Blob(33, std::byte{7}), within(seconds(5))), Error);
   }
   RunRequest late{{{}, "lengths"}, 0, 1, 0, 5, 4, 0, {join::Blob(1)}};
-  EXPECT_EQ(run_request_in(packed(late)), std::nullopt);
+  EXPECT_FALSE(run_request_in(packed(late)).has_value());
   EXPECT_EQ(sum_in(good.run("lengths", {3})), 3U);
 }
 
@@ -241,6 +242,68 @@ TEST(SwitchHandlers, ASwitchThatTakesNoneSaysSo) {
   settings.handlers.most = 0;
   Serving one(settings);
   EXPECT_THAT(Client(one.address()).load("lengths", adds_lengths()).refusal, HasSubstr("takes no handlers"));
+}
+
+/// left[i] += right[i], of 64-bit integers.
+join::Blob adds_elements() {
+  handler::Program program = handler::payload_of({
+      handler::numbered(Op::kEnter, 0, 0, 63),
+      handler::numbered(Op::kLoad, 2, 1, 128),
+      handler::numbered(Op::kLoad, 3, 1, 640),
+      handler::registers(Op::kAdd, Element::kI64, 2, 2, 3),
+      handler::numbered(Op::kStore, 2, 1, 128),
+      handler::immediate(Op::kAdd, Element::kI64, 1, 1, 8),
+      handler::immediate(Op::kAdd, Element::kI64, 4, 4, 1),
+      handler::numbered(Op::kInfo, 5, 0, static_cast<std::uint32_t>(Info::kLength)),
+      handler::registers(Op::kCompare, Element::kI64, 6, 4, 5, 0, 1),
+      handler::numbered(Op::kAgain, 0, 6, 1),
+      handler::end(),
+  });
+  const std::uint32_t shape[] = {handler::kOperatorMagic, 8, 64, 128, 640};
+  program.data.resize(sizeof shape);
+  std::memcpy(program.data.data(), shape, sizeof shape);
+  return handler::write_binary(program);
+}
+
+TEST(SwitchOperators, AreForTheCommunicatorOfWhoAsks) {
+  Serving one("one");
+  const PoolRequest pool = request_for("one", 2);
+  const auto owner = call_at(one.address());
+  const auto foreign = call_at(one.address());
+  ASSERT_TRUE(owner->make(pool, within(seconds(5))).made);
+  const auto ask = [&](ControlConnection& by, const OperatorRequest& request) -> std::string {
+    const auto said = by.ask(ControlKind::kOperator, packed(request), within(seconds(5)));
+    return {reinterpret_cast<const char*>(said.data()), said.size()};
+  };
+  const join::Blob binary = adds_elements();
+  OperatorRequest request{pool.id, Func::kUser0, sha256_of(binary), binary};
+  EXPECT_EQ(ask(*owner, request), "");
+  EXPECT_THAT(ask(*foreign, request), HasSubstr("no such communicator of this caller"));
+  OperatorRequest wrong = request;
+  wrong.hash[0] ^= std::byte{1};
+  EXPECT_THAT(ask(*owner, wrong), HasSubstr("another operator than its caller says"));
+  wrong = request;
+  wrong.binary = adds_lengths();
+  wrong.hash = sha256_of(wrong.binary);
+  EXPECT_THAT(ask(*owner, wrong), HasSubstr("US_OPERATOR"));
+  wrong.binary.resize(50);
+  wrong.hash = sha256_of(wrong.binary);
+  EXPECT_THAT(ask(*owner, wrong), HasSubstr("handler: "));
+  wrong = request;
+  wrong.func = Func::kSum;
+  EXPECT_FALSE(operator_request_in(packed(wrong)).has_value());
+  EXPECT_EQ(ask(*owner, request), "");
+}
+
+TEST(SwitchOperators, TreesDoNotFoldByThem) {
+  Serving top("top");
+  Serving left(ServiceSettings{.listen = "127.0.0.1:0", .name = "left", .uplink = top.address()});
+  const PoolRequest pool = tree_for("top", {"left"}, 2);
+  const auto caller = call_at(left.address());
+  ASSERT_TRUE(caller->make(pool, within(seconds(10))).made);
+  const OperatorRequest request{pool.id, Func::kUser0, sha256_of(adds_elements()), adds_elements()};
+  const auto said = caller->ask(ControlKind::kOperator, packed(request), within(seconds(5)));
+  EXPECT_THAT(std::string(reinterpret_cast<const char*>(said.data()), said.size()), HasSubstr("is in a tree"));
 }
 
 }  // namespace

@@ -1,0 +1,196 @@
+"""Operators in C: loaded by all ranks of a communicator, and by the switches that carry its calls."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from . import _core
+from ._arrays import Array
+from ._buffers import Buffers
+from ._calls import Calls
+from ._spec import Collective, Func
+from .errors import InvalidOpError, MismatchedCallError, UnisonoError
+from .operator import Operator
+
+if TYPE_CHECKING:
+    from .handler import Handler
+
+#: Bytes of elements that calls fold on their way; others are brought together first.
+NATIVE = frozenset((1, 2, 4, 8, 16))
+#: Numbers that the operators of a communicator have in its switches.
+_AT_SWITCHES = [*range(Func.USER0, Func.ORDERED7 + 1)]
+
+
+class _Held(NamedTuple):
+    """An operator of this process, and how many use it: all threads that are ranks share it."""
+
+    core: _core.OperatorInC
+    func: Func
+    users: int
+
+
+_held: dict[str, _Held] = {}
+_lock = threading.Lock()
+
+
+class LoadedOperator(Operator):
+    """A reduction operator in C, as `Communicator.load_operator` gives it: for `op=` of reductions.
+
+    Its elements have `element_bytes` bytes. Arrays of any dtype of that size are folded by it, also structured ones.
+    """
+
+    def __init__(self, made: Handler, name: str, commutative: bool) -> None:
+        self.hash = made.hash  #: SHA-256 of its binary
+        self.binary = made.binary
+        self.name = f"{name}-{made.hash[:12]}"
+        self.commutative = commutative
+        #: What folds by it: the switches, or the ranks and why.
+        self.carrier = ""
+        self._func = None
+        with _lock:
+            held = _held.get(self._key)
+            if held is None:
+                core = _core.OperatorInC(made.binary)
+                held = _Held(core, Func(core.create(self.name, commutative)), 0)
+            _held[self._key] = held._replace(users=held.users + 1)
+        self._core, self._func = held.core, held.func
+        self.element_bytes = self._core.element_bytes
+
+    @property
+    def _key(self) -> str:
+        return f"{self.name} {self.commutative}"
+
+    def free(self) -> None:
+        """Gives the operator back; its number is free when all who have loaded it have said so. No call may be using
+        it, or be started with it later.
+        """
+        with _lock:
+            if self._func is None:
+                return
+            self._func = None
+            held = _held.pop(self._key)
+            if held.users > 1:
+                _held[self._key] = held._replace(users=held.users - 1)
+            else:
+                _core.free_op(held.func)
+
+    def fold(self, parts: list[Array]) -> Array:
+        """Bytes of elements, folded from the first part on."""
+        result = np.array(parts[0], copy=True)
+        for part in parts[1:]:
+            if why := self._core.fold(result, np.ascontiguousarray(part), result):
+                raise InvalidOpError(f"op {self.name!r} failed: {why}")
+        return result
+
+    def __repr__(self) -> str:
+        return f"unisono.LoadedOperator({self.name!r}, {self.element_bytes} bytes, commutative={self.commutative})"
+
+
+class OperatorCalls(Calls):
+    """Loading operators, and reductions of elements that are brought together first."""
+
+    _loaded = 0  #: operators that were loaded into this communicator
+
+    def load_operator(self, source: str | os.PathLike[str] | bytes | Handler, *, commutative: bool = True,
+                      name: str | None = None) -> LoadedOperator:  # fmt: skip
+        """Collective. Loads a reduction operator in C (docs/handlers.md): a source, a binary, the path of either, or
+        what `handler.compile` has made. All ranks must have the same binary, which is compared by its hash.
+
+        Elements of 1, 2, 4, 8 and 16 bytes are folded as calls of any operator are; where switches carry the calls of
+        this communicator, they load it, too, and fold. If a switch refuses, the ranks fold: `carrier` of the result
+        says who does, and why. Elements of other sizes, up to 64 bytes, are brought together and folded in the order
+        of ranks, by blocking calls. Raises HandlerError for what is no operator, and MismatchedCallError if ranks
+        differ, on all ranks alike.
+        """
+        from . import handler  # most programs need no compiler
+
+        loaded: LoadedOperator | None = None
+        failure = ""
+        try:
+            made = handler.Handler(source) if isinstance(source, bytes) else (
+                source if isinstance(source, handler.Handler) else handler.opened(source))  # fmt: skip
+            loaded = LoadedOperator(made, name or Path(made.name).stem, commutative)
+        except (UnisonoError, OSError) as error:
+            failure = str(error)
+        said = None if loaded is None else (loaded.name, loaded.hash, loaded.element_bytes, commutative)
+        all_said: list[tuple[object, str]] = self._all.allgather_object((said, failure))
+        try:
+            for rank, (theirs, why) in enumerate(all_said):
+                if why:
+                    raise handler.HandlerError(why if rank == self.rank else f"rank {rank}: {why}")
+                if theirs != all_said[0][0]:
+                    raise MismatchedCallError(
+                        f"load_operator: rank 0 has {_words(all_said[0][0])}, rank {rank} {_words(theirs)}; all ranks "
+                        f"must load the same"
+                    )
+            assert loaded is not None
+            self._carry(loaded)
+        except BaseException:
+            if loaded is not None:
+                loaded.free()
+            raise
+        return loaded
+
+    def _carry(self, loaded: LoadedOperator) -> None:
+        """Has the switches of this communicator fold by it, if they can."""
+        why = ""
+        if loaded.element_bytes not in NATIVE:
+            why = f"elements of {loaded.element_bytes} bytes are folded by ranks"
+        elif self._loaded == len(_AT_SWITCHES):
+            why = f"a communicator's switches take {len(_AT_SWITCHES)} operators"
+        else:
+            at_switches = _AT_SWITCHES[self._loaded]
+            self._loaded += 1
+            if self.rank == 0:
+                why = _core.carry_operator(self._core.handle, at_switches, loaded.binary)
+            why = self._all.bcast_object(why)
+            if not why:
+                _core.operator_is_carried(self._core.handle, loaded.func, at_switches, loaded.element_bytes)
+        loaded.carrier = f"its ranks: {why}" if why else self._core.state()[-1]
+
+    def _gathered_fold(self, collective: Collective, op: LoadedOperator, buffers: Buffers, root: int,
+                       timeout: float | None) -> Callable[[], None]:  # fmt: skip
+        """What a reduction does of elements that no datatype is as large as: brings them together, and folds here."""
+        world = self._all
+        own = buffers.dst if buffers.in_place and buffers.src is None else buffers.src
+        assert own is not None
+        given = np.ascontiguousarray(own).reshape(-1).view(np.uint8)
+
+        def store(result: Array) -> None:
+            if buffers.dst is not None:
+                buffers.dst.reshape(-1).view(np.uint8)[: result.size] = result
+
+        def run() -> None:
+            if collective == Collective.REDUCE:
+                parts = np.empty(given.size * self.size, np.uint8) if self.rank == root else None
+                world.gather(given, parts, root, timeout=timeout)
+                if parts is not None:
+                    store(op.fold(np.split(parts, self.size)))
+                return
+            parts = np.empty(given.size * (1 if collective == Collective.REDUCE_SCATTER else self.size), np.uint8)
+            if collective == Collective.REDUCE_SCATTER:
+                world.alltoall(given, parts, timeout=timeout)
+            else:
+                world.allgather(given, parts, timeout=timeout)
+            pieces = np.split(parts, self.size)
+            if collective in (Collective.SCAN, Collective.EXSCAN):
+                pieces = pieces[: self.rank + (collective == Collective.SCAN)]
+            if pieces:
+                store(op.fold(pieces))
+
+        return run
+
+
+def _words(said: object) -> str:
+    name, digest, bytes_, commutative = said if isinstance(said, tuple) else ("none", "", 0, True)
+    kind = "" if commutative else ", which does not commute"
+    return f"{name} ({digest[:16]}, elements of {bytes_} bytes{kind})"
+
+
+__all__ = ["NATIVE", "LoadedOperator", "OperatorCalls"]

@@ -1,0 +1,114 @@
+// Operators of users: what is one, and that folds depend on their operands alone.
+#include "switch/handler/operator.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "core/error.hpp"
+#include "switch/handler/binary.hpp"
+#include "tests/cpp/switch/handler/words.hpp"
+
+namespace unisono::handler {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint32_t kLeft = 128;
+constexpr std::uint32_t kRight = 256;
+constexpr std::uint32_t kCount = 1024;  ///< a word of memory that an operator must find as it was at the begin
+
+/// left[i] += right[i] on 64-bit integers, 16 at once; each function adds `kCount`, which is 0, and then changes it.
+Program adds() {
+  Program program = payload_of({
+      numbered(Op::kEnter, 0, 0, 63),
+      numbered(Op::kLoad, 2, 1, kLeft),
+      numbered(Op::kLoad, 3, 1, kRight),
+      registers(Op::kAdd, Element::kI64, 2, 2, 3),
+      numbered(Op::kLoad, 3, 0, kCount),
+      registers(Op::kAdd, Element::kI64, 2, 2, 3),
+      numbered(Op::kStore, 2, 1, kLeft),
+      immediate(Op::kAdd, Element::kI64, 1, 1, 8),
+      immediate(Op::kAdd, Element::kI64, 4, 4, 1),
+      numbered(Op::kInfo, 5, 0, static_cast<std::uint32_t>(Info::kLength)),
+      registers(Op::kCompare, Element::kI64, 6, 4, 5, 0, 1),
+      numbered(Op::kAgain, 0, 6, 1),
+      numbered(Op::kStore, 4, 0, kCount),
+      end(),
+  });
+  const std::uint32_t shape[] = {kOperatorMagic, 8, 16, kLeft, kRight};
+  program.data.resize(sizeof shape);
+  std::memcpy(program.data.data(), shape, sizeof shape);
+  program.source = "adds.c";
+  return program;
+}
+
+TEST(HandlerOperator, FoldsBlocksOfWhichNoneSeesAnother) {
+  const Operator op(write_binary(adds()));
+  EXPECT_EQ(op.element_bytes(), 8U);
+  for (const std::size_t count : {1U, 15U, 16U, 17U, 100U}) {
+    // One byte off, so that nothing is aligned.
+    std::vector<std::byte> a(8 * count + 1);
+    std::vector<std::byte> b(8 * count + 1);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t left = 1000 * i;
+      const std::uint64_t right = ~i;
+      std::memcpy(a.data() + 1 + 8 * i, &left, 8);
+      std::memcpy(b.data() + 1 + 8 * i, &right, 8);
+    }
+    std::string why;
+    ASSERT_TRUE(op.fold(a.data() + 1, b.data() + 1, a.data() + 1, count, why)) << why;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint64_t sum = 0;
+      std::memcpy(&sum, a.data() + 1 + 8 * i, 8);
+      ASSERT_EQ(sum, 999 * i - 1) << i << " of " << count;
+    }
+  }
+}
+
+TEST(HandlerOperator, SaysWhereItIsStopped) {
+  Program program = adds();
+  program.words[3] = registers(Op::kDivUnsigned, Element::kI64, 2, 2, 3);
+  program.lines[3] = 7;
+  const Operator op(write_binary(program));
+  const std::uint64_t zero = 0;
+  std::uint64_t out = 5;
+  std::string why;
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&zero);
+  EXPECT_FALSE(op.fold(bytes, bytes, reinterpret_cast<std::byte*>(&out), 1, why));
+  EXPECT_THAT(why, HasSubstr("adds.c:7: payload is stopped at packet 0: it divides by 0"));
+  EXPECT_EQ(out, 5U);
+}
+
+TEST(HandlerOperator, IsNoneIfItsShapeCannotBe) {
+  using Change = std::function<void(Program&)>;
+  const auto word = [](std::size_t at, std::uint32_t value) -> Change {
+    return [=](Program& program) { std::memcpy(program.data.data() + 4 * at, &value, 4); };
+  };
+  const std::vector<Change> changes{
+      word(0, kOperatorMagic + 1),
+      word(1, 0),
+      word(1, 65),
+      word(2, 0),
+      word(2, 17),  // left reaches into right
+      word(3, 16),  // into the shape
+      word(4, 4096 - 127),
+      word(4, ~0U),
+      [](Program& program) { program.data.clear(); },
+      [](Program& program) { program.memory_bytes = kMostOperatorMemory + 1; },
+      [](Program& program) { std::swap(program.entries[0], program.entries[1]); },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    Program program = adds();
+    changes[i](program);
+    EXPECT_FALSE(operator_shape(program).has_value()) << i;
+    EXPECT_THROW(Operator(write_binary(program)), Error) << i;
+  }
+  EXPECT_THROW(Operator(std::vector<std::byte>(kMostOperatorBinary + 1)), Error);
+}
+
+}  // namespace
+}  // namespace unisono::handler

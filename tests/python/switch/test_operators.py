@@ -1,0 +1,139 @@
+"""Operators in C that switches fold by: the bits of the ranks, whatever becomes of the switch."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from handlers import operator_sources
+from handlers.support import needs_clang
+from hosts.support import start
+
+from .support import SECONDS, Switch, local, make_secret, run, switch
+
+pytestmark = needs_clang
+
+CARRIED = (
+    operator_sources.BEGIN
+    + """
+import json
+from unisono import _core
+
+def results(world):
+    secret = _core.switch_secret(sys.argv[3])
+    (pool,) = json.loads(_core.switch_ask(sys.argv[2], secret, "show", b"0", 5))["pools"]
+    return pool["counters"]["results"]
+
+with unisono.init(timeout=15) as context:
+    world = context.world
+    rank, size = world.rank, world.size
+    world.allreduce(np.arange(3.0))
+    for name, function, dtype in (("larger", larger, PAIR), ("affine", affine, AFFINE)):
+        op = world.load_operator(f"{folder}/{name}.uh", commutative=name == "larger")
+        assert op.carrier.startswith("the switch "), op.carrier
+        for salt, count in enumerate((1, 7, 500)):
+            parts = [given(dtype, count * size, of, salt) for of in range(size)]
+            whole = folded(function, parts)
+            before = results(world) if rank == 0 else 0
+            world.barrier()
+            assert np.array_equal(world.allreduce(parts[rank], op=op), whole), (name, count)
+            got = world.reduce(parts[rank], root=salt, op=op)
+            assert rank != salt or np.array_equal(got, whole)
+            got = world.reduce_scatter(parts[rank], op=op)
+            assert np.array_equal(got, whole[count * rank : count * (rank + 1)])
+            world.barrier()
+            assert rank != 0 or results(world) >= before + 5, "the switch folds them"
+        op.free()
+    # Sums of fp32 round: the switch's are the fold in listed order.
+    op = world.load_operator(f"{folder}/sum.uh")
+    parts = [np.random.default_rng(of).standard_normal(999).astype("f4") for of in range(size)]
+    assert np.array_equal(world.allreduce(parts[rank], op=op), folded(np.add, parts))
+    wide_op = world.load_operator(f"{folder}/wide.uh", commutative=False)
+    assert wide_op.carrier == "its ranks: elements of 32 bytes are folded by ranks"
+    parts = [given(WIDE, 9, of) for of in range(size)]
+    assert np.array_equal(world.allreduce(parts[rank], op=wide_op), folded(wide, parts))
+    if rank == 0:
+        print("right")
+"""
+)
+
+LONG = (
+    operator_sources.BEGIN
+    + """
+import time
+with unisono.init(timeout=15) as context:
+    world = context.world
+    op = world.load_operator(f"{folder}/affine.uh", commutative=False)
+    begin, salt = time.monotonic(), 0
+    print(op.carrier, flush=True) if world.rank == 0 else None
+    while world.allreduce(np.array([time.monotonic() - begin]), op="max")[0] < float(sys.argv[2]):
+        parts = [given(AFFINE, 300, of, salt) for of in range(world.size)]
+        assert np.array_equal(world.allreduce(parts[world.rank], op=op), folded(affine, parts)), salt
+        salt += 1
+    if world.rank == 0:
+        print("right", world.state.carrier)
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = operator_sources.write(tmp_path_factory.mktemp("operators"))
+    (path / "carried.py").write_text(CARRIED)
+    (path / "long.py").write_text(LONG)
+    return path
+
+
+@pytest.fixture(scope="module")
+def secret(folder: Path) -> Path:
+    return make_secret(folder)
+
+
+def options(made: Switch, secret: Path, hosts: int = 4) -> list[object]:
+    return [*local(hosts), "--aggregate", made.address, "--aggregate-secret-file", secret]
+
+
+def test_the_switch_folds_with_the_bits_of_the_ranks(folder: Path, secret: Path) -> None:
+    with switch(secret) as made:
+        done = run(*options(made, secret), folder / "carried.py", folder, made.address, secret)
+        assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
+
+
+def test_what_a_switch_refuses_the_ranks_fold(folder: Path, secret: Path) -> None:
+    with switch(secret, "--handlers", 0, "--name", "none") as made:
+        done = run(*options(made, secret), folder / "long.py", folder, 0.3)
+        assert done.returncode == 0, done.stderr
+        first, last = done.stdout.splitlines()
+        assert first == "its ranks: the switch none takes no operators of users; start it with --handlers N"
+        assert last.startswith("right the switch none")
+
+
+@pytest.fixture
+def job(folder: Path, secret: Path) -> Iterator[tuple[Switch, object]]:
+    with switch(secret) as made:
+        process = start(*options(made, secret), folder / "long.py", folder, 3)
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("the switch ")
+            yield made, process
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.communicate(timeout=SECONDS)
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["starts again", "is gone"])
+def test_when_the_switch_is_killed(job: tuple[Switch, object], again: bool) -> None:
+    made, process = job
+    time.sleep(0.5)
+    made.end(signal.SIGKILL)
+    if again:
+        made.start_again()
+    output, errors = process.communicate(timeout=SECONDS)  # type: ignore[attr-defined]
+    assert process.returncode == 0, errors  # type: ignore[attr-defined]
+    assert output.startswith("right the switch " if again else "right "), (output, errors)
+    if not again:
+        assert "the switch" not in output
