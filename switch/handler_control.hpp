@@ -20,7 +20,7 @@ using HandlerOwner = PoolId;
 struct HandlerName {
   HandlerOwner owner{};
   std::string name;  ///< like that of a switch: 1 to kMostSwitchName printable characters
-  friend auto operator<=>(const HandlerName&, const HandlerName&) = default;
+  friend auto operator<=>(const HandlerName&, const HandlerName&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// ControlKind::kLoad; the answer is a LoadAnswer.

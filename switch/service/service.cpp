@@ -285,7 +285,7 @@ class Service::Parts final : public CallersHandler {
 
   LoadAnswer load(CallerId caller, const LoadRequest& request) {
     LoadAnswer answer = handlers_->load(caller, request);
-    if (answer.refusal.empty() && answer.fresh) {
+    if (answer.refusal.empty() && answer.fresh && request.stays) {
       settings_.say(formatted("the handler {} is loaded, {}", request.which.name, hex_of(request.hash)));
     }
     return answer;
