@@ -74,6 +74,9 @@ bool Operator::fold(const std::byte* a, const std::byte* b, std::byte* out, std:
     const Outcome outcome = run(program_, Function::kPayload, around, kOperatorBudget);
     if (outcome.stop != Stop::kNone || outcome.verdict != kGoOn) {
       why = sentence_of(program_, Function::kPayload, around, outcome);
+      // Of a message the rest may be dropped; of operands there is no rest.
+      if (why.empty())
+        why = formatted("{}: it gives {}, not US_GO_ON", place_of(program_, outcome.word), outcome.verdict);
       return false;
     }
     std::memcpy(out + at, memory_.data() + shape_.left, bytes);

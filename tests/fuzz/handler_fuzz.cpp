@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "switch/handler/binary.hpp"
 #include "switch/handler/interpreter.hpp"
+#include "switch/handler/operator.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace unisono;  // NOLINT(google-build-using-namespace)
@@ -28,6 +29,17 @@ void execute(const handler::Program& program) {
   }
 }
 
+/// Whatever an operator's function does, operands are read and results written within their arrays.
+void fold(std::span<const std::byte> binary) {
+  if (binary.size() > handler::kMostOperatorBinary) return;
+  const handler::Operator op(binary);
+  const std::size_t count = 70;
+  const std::vector<std::byte> a(count * op.element_bytes(), std::byte{3});
+  std::vector<std::byte> b(a.size(), std::byte{5});
+  std::string why;
+  claim(op.fold(a.data(), b.data(), b.data(), count, why) == why.empty(), "who is stopped says why");
+}
+
 void parse(std::span<const std::byte> bytes) {
   try {
     const handler::Program program = handler::parse_binary(bytes);
@@ -35,6 +47,8 @@ void parse(std::span<const std::byte> bytes) {
     claim(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()), "a binary is written as it was read");
     claim(!handler::text_of(program).empty(), "a binary has a text");
     execute(program);
+    const bool ends_soon = most_executed(program, handler::Function::kPayload) < 100000;
+    if (handler::operator_shape(program) && ends_soon) fold(bytes);
   } catch (const Error& error) {
     claim(error.code() == ErrorCode::kMalformedProgram, "a binary is refused as a malformed program");
     claim(std::string(error.what()).starts_with("handler: "), "the message says what is wrong with the binary");

@@ -1,5 +1,6 @@
 // fuzz_seeds FOLDER: writes what the fuzz targets begin with: sound input of every kind, made by the library as the
 // tests make theirs. FOLDER/<target>/<name>.
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -32,6 +33,7 @@
 #include "switch/control.hpp"
 #include "switch/frame.hpp"
 #include "switch/handler/binary.hpp"
+#include "switch/handler/operator.hpp"
 #include "switch/handler_control.hpp"
 #include "tests/cpp/network/wire.hpp"
 #include "tests/cpp/switch/handler/words.hpp"
@@ -443,6 +445,23 @@ void handlers(Corpus& corpus) {
   });
   const auto binary = handler::write_binary(program);
   corpus.add("handler", {reinterpret_cast<const char*>(binary.data()), binary.size()});
+  // left[i] += right[i] for 16 integers, whatever the length.
+  auto op = handler::payload_of({
+      handler::numbered(Op::kEnter, 0, 0, 15),
+      handler::numbered(Op::kLoad, 2, 1, 128),
+      handler::numbered(Op::kLoad, 3, 1, 256),
+      handler::registers(Op::kAdd, Element::kI64, 2, 2, 3),
+      handler::numbered(Op::kStore, 2, 1, 128),
+      handler::immediate(Op::kAdd, Element::kI64, 1, 1, 8),
+      handler::immediate(Op::kCompare, Element::kI64, 4, 1, 128, 1),
+      handler::numbered(Op::kAgain, 0, 4, 1),
+      handler::end(),
+  });
+  const std::array<std::uint32_t, 5> shape{handler::kOperatorMagic, 8, 16, 128, 256};
+  op.data.resize(sizeof shape);
+  std::memcpy(op.data.data(), shape.data(), sizeof shape);
+  const auto of_operator = handler::write_binary(op);
+  corpus.add("handler", {reinterpret_cast<const char*>(of_operator.data()), of_operator.size()});
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "switch/handler/binary.hpp"
+#include "switch/handler/sentence.hpp"
 #include "tests/cpp/switch/handler/words.hpp"
 
 namespace unisono::handler {
@@ -81,6 +82,10 @@ TEST(HandlerOperator, SaysWhereItIsStopped) {
   EXPECT_FALSE(op.fold(bytes, bytes, reinterpret_cast<std::byte*>(&out), 1, why));
   EXPECT_THAT(why, HasSubstr("adds.c:7: payload is stopped at packet 0: it divides by 0"));
   EXPECT_EQ(out, 5U);
+  program = adds();
+  program.words[13] = end(kDrop);
+  EXPECT_FALSE(Operator(write_binary(program)).fold(bytes, bytes, reinterpret_cast<std::byte*>(&out), 1, why));
+  EXPECT_THAT(why, HasSubstr("it gives 1, not US_GO_ON"));
 }
 
 TEST(HandlerOperator, IsNoneIfItsShapeCannotBe) {
