@@ -42,6 +42,9 @@ class Operator {
   explicit Operator(std::span<const std::byte> binary);
 
   std::uint32_t element_bytes() const { return shape_.element_bytes; }
+  /// Of its memory.
+  std::uint64_t bytes() const { return program_.memory_bytes; }
+  const std::string& source() const { return program_.source; }
   /// out[i] = a[i] op b[i] for `count` elements; arrays need no alignment, and `out` may be `a` or `b`. False, with a
   /// sentence in `why`, if the function was stopped or gave a verdict other than 0.
   bool fold(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count, std::string& why) const;

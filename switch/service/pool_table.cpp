@@ -161,7 +161,27 @@ void PoolTable::free(CallerId caller, const PoolId& id) {
   if (found->second.wanted_by.empty()) unwanted(found);
 }
 
-std::string PoolTable::set_operator(CallerId caller, const OperatorRequest& request) {
+/// Why there is no room for an operator of so many bytes, in place of what has its number; empty: there is.
+std::string PoolTable::without_room(const Entry& entry, Func func, std::uint64_t bytes,
+                                    std::uint64_t most_bytes) const {
+  constexpr std::uint64_t kPartOfAJob = 4;
+  std::uint64_t all = bytes;
+  std::uint64_t of_job = bytes;
+  for (const auto& [id, other] : pools_) {
+    for (const auto& [number, op] : other.operators) {
+      if (&other == &entry && number == func) continue;
+      all += op.bytes;
+      if (other.request.job == entry.request.job) of_job += op.bytes;
+    }
+  }
+  if (all <= most_bytes && of_job <= most_bytes / kPartOfAJob) return "";
+  return formatted(
+      "the switch {} has {} bytes for operators, a quarter of them for one job, and no room for one of {} bytes more; "
+      "free communicators, or give the switch more by --handlers-memory",
+      name_, most_bytes, bytes);
+}
+
+std::string PoolTable::set_operator(CallerId caller, const OperatorRequest& request, std::uint64_t most_bytes) {
   const auto found = pools_.find(request.pool);
   if (found == pools_.end() || !found->second.wanted_by.contains(caller) || !found->second.pool) {
     return formatted("the switch {} has no such communicator of this caller", name_);
@@ -181,11 +201,15 @@ std::string PoolTable::set_operator(CallerId caller, const OperatorRequest& requ
     }
     // Shared with the pool's copy of the function.
     const auto op = std::make_shared<const handler::Operator>(request.binary);
+    const std::uint64_t bytes = op->bytes() + 2 * request.binary.size();
+    std::string fault = without_room(entry, request.func, bytes, most_bytes);
+    if (!fault.empty()) return fault;
     PoolOperator made{op->element_bytes(),
                       [op](const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count) {
                         std::string why;
                         return op->fold(a, b, out, count, why);
                       }};
+    entry.operators[request.func] = {request.hash, op->source(), op->element_bytes(), bytes};
     entry.worker->with_lock([&] { entry.pool->set_operator(request.func, std::move(made)); });
     return "";
   } catch (const std::exception& error) {
@@ -285,6 +309,7 @@ PoolReport PoolTable::report(const Entry& entry) const {
   constexpr std::size_t kMostMembers = 16;
   const PoolRequest& request = entry.request;
   PoolReport report;
+  for (const auto& [number, op] : entry.operators) report.operators.push_back(op);
   report.communicator = request.communicator;
   report.epoch = request.epoch;
   report.id = request.id;

@@ -42,8 +42,9 @@ class PoolTable {
   /// asked first.
   std::vector<TableAnswer> make(CallerId caller, std::uint32_t number, const PoolRequest& request);
   void free(CallerId caller, const PoolId& id);
-  /// Has a pool fold by an operator of a user. A sentence if it cannot.
-  std::string set_operator(CallerId caller, const OperatorRequest& request);
+  /// Has a pool fold by an operator of a user. A sentence if it cannot: all operators together have so many bytes at
+  /// most, and those of one job a quarter of that.
+  std::string set_operator(CallerId caller, const OperatorRequest& request, std::uint64_t most_bytes);
   void gone(CallerId caller);
   /// Frees what nobody has wanted for long enough.
   void free_unwanted(join::Deadline now);
@@ -73,7 +74,8 @@ class PoolTable {
     Worker* worker = nullptr;
     std::uint64_t places = 0;
     std::uint64_t serial = 0;
-    bool pending = false;  ///< the switch above has not answered yet
+    std::map<Func, OperatorReport> operators;  ///< of users
+    bool pending = false;                      ///< the switch above has not answered yet
     std::set<CallerId> wanted_by;
     join::Deadline until = join::Deadline::max();             ///< of one that nobody wants
     std::vector<std::pair<CallerId, std::uint32_t>> waiting;  ///< caller and number of its request
@@ -86,6 +88,7 @@ class PoolTable {
   using Entries = std::map<PoolId, Entry>;
 
   std::string fault_of(const PoolRequest& request) const;
+  std::string without_room(const Entry& entry, Func func, std::uint64_t bytes, std::uint64_t most_bytes) const;
   PoolAnswer make_new(const PoolRequest& request);
   PoolAnswer answer_of(Entry& entry) const;
   Entries::iterator erase(Entries::iterator entry);

@@ -55,6 +55,10 @@ Json json_of(const PoolReport& report) {
   for (const WaitReport& wait : report.waits) {
     waits.push_back({{"turn", wait.turn}, {"missing", members_of(report, wait.missing)}});
   }
+  Json operators = Json::array();
+  for (const OperatorReport& op : report.operators) {
+    operators.push_back({{"hash", hex_of(op.hash)}, {"source", op.source}, {"element_bytes", op.element_bytes}});
+  }
   Json json{{"communicator", report.communicator},
             {"epoch", report.epoch},
             {"id", hex(report.id)},
@@ -65,6 +69,7 @@ Json json_of(const PoolReport& report) {
             {"slots", report.slots},
             {"payload_bytes", report.payload_bytes},
             {"keeps_order", report.keeps_order},
+            {"operators", operators},
             {"state", name_of(report.state)},
             {"generation", report.generation},
             {"entry_bytes", sizeof(EntryHead) + report.members.size() * sizeof(PortEntry)},

@@ -48,6 +48,14 @@ struct WaitReport {
   std::vector<std::uint32_t> missing;  ///< positions
 };
 
+/// An operator of a user, by which a pool folds.
+struct OperatorReport {
+  Digest hash{};
+  std::string source;
+  std::uint32_t element_bytes = 0;
+  std::uint64_t bytes = 0;  ///< that it takes of the switch's memory
+};
+
 struct PoolReport {
   std::uint32_t communicator = 0;
   std::uint16_t epoch = 0;
@@ -67,6 +75,7 @@ struct PoolReport {
   PoolTraffic traffic;
   std::vector<std::uint32_t> silent;  ///< positions that have not resumed yet
   std::vector<WaitReport> waits;
+  std::vector<OperatorReport> operators;
   std::uint64_t waiting = 0;  ///< turns that wait; more than `waits` has room for, maybe
 };
 

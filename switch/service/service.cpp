@@ -278,7 +278,7 @@ class Service::Parts final : public CallersHandler {
           return reply(
               blob_of(formatted("the switch {} takes no operators of users; start it with --handlers N", name)));
         }
-        return reply(blob_of(table_->set_operator(caller, *request)));
+        return reply(blob_of(table_->set_operator(caller, *request, settings_.handlers.memory_bytes)));
       }
     }
   }

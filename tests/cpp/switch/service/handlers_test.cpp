@@ -295,6 +295,35 @@ TEST(SwitchOperators, AreForTheCommunicatorOfWhoAsks) {
   EXPECT_EQ(ask(*owner, request), "");
 }
 
+TEST(SwitchOperators, HaveAQuarterOfTheRoomOfHandlersForOneJob) {
+  ServiceSettings settings;
+  settings.listen = "127.0.0.1:0";
+  settings.name = "one";
+  settings.handlers.memory_bytes = 4 * 10'000;
+  Serving one(settings);
+  const auto caller = call_at(one.address());
+  const PoolRequest pool = request_for("one", 2);
+  ASSERT_TRUE(caller->make(pool, within(seconds(5))).made);
+  const auto ask = [&](const PoolRequest& of, Func func) -> std::string {
+    const OperatorRequest request{of.id, func, sha256_of(adds_elements()), adds_elements()};
+    const auto said = caller->ask(ControlKind::kOperator, packed(request), within(seconds(5)));
+    return {reinterpret_cast<const char*>(said.data()), said.size()};
+  };
+  EXPECT_EQ(ask(pool, Func::kUser0), "");
+  EXPECT_EQ(ask(pool, Func::kUser0), "");  // in its own place
+  EXPECT_EQ(ask(pool, Func::kUser1), "");
+  EXPECT_THAT(ask(pool, Func::kUser2), HasSubstr("no room for one of"));
+  PoolRequest other = request_for("one", 2);
+  other.job[0] = std::byte{1};
+  other.communicator = 9;
+  ASSERT_TRUE(caller->make(other, within(seconds(5))).made);
+  EXPECT_EQ(ask(other, Func::kUser0), "");
+  EXPECT_THAT(ask_at(one.address(), "show 9"), HasSubstr(R"("source":"by hand","element_bytes":8)"));
+  caller->free(pool.id);
+  EXPECT_TRUE(comes([&] { return ask_at(one.address(), "show 7").find("[]") != std::string::npos; }, seconds(2)));
+  EXPECT_EQ(ask(other, Func::kUser1), "");
+}
+
 TEST(SwitchOperators, TreesDoNotFoldByThem) {
   Serving top("top");
   Serving left(ServiceSettings{.listen = "127.0.0.1:0", .name = "left", .uplink = top.address()});
