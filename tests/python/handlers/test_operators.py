@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import unisono
 from hosts.support import run
 from unisono import handler
 
@@ -27,6 +29,30 @@ def test_all_reductions_have_the_bits_of_the_fold_in_order(folder: Path) -> None
 def test_what_differs_or_is_none_is_refused_on_all_ranks(folder: Path) -> None:
     done = run("-n", 4, folder / "errors.py", folder)
     assert (done.returncode, done.stdout) == (0, "right\n" * 4), done.stderr
+
+
+def test_ranks_of_one_process_share_an_operator(folder: Path) -> None:
+    affine = np.dtype([("scale", "u8"), ("shift", "u8")])
+
+    def member(world: unisono.Communicator) -> tuple[int, int]:
+        mine = np.array([(world.rank + 2, world.rank)] * 1000, affine)
+        op = world.load_operator(folder / "affine.uh", commutative=False)
+        part = world.split(world.rank % 2)
+        again = part.load_operator(folder / "affine.uh", commutative=False)
+        assert (op.func, op.name) == (again.func, again.name)
+        whole = world.allreduce(mine, op=op)
+        world.barrier()
+        op.free()  # the other one still stands
+        wanted = np.array([[(8, 2), (15, 8)][world.rank % 2]] * 1000, affine)
+        assert np.array_equal(part.allreduce(mine, op=again), wanted)
+        world.barrier()
+        again.free()
+        with pytest.raises(unisono.InvalidArgumentError, match="was freed"):
+            world.allreduce(mine, op=again)
+        return tuple(map(int, whole[0]))  # type: ignore[return-value]
+
+    for _ in range(2):
+        assert unisono.ThreadJob(4).run(member) == [(120, 33)] * 4
 
 
 def test_the_example_is_an_operator() -> None:

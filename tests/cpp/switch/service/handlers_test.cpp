@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstring>
+#include <thread>
+
 #include "switch/handler/binary.hpp"
 #include "switch/handler/operator.hpp"
 #include "tests/cpp/switch/handler/words.hpp"
@@ -192,6 +196,25 @@ TEST(SwitchHandlers, ALongMessageDoesNotKeepOthersWaiting) {
   const auto begin = join::Clock::now();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(quick.run("lengths", {}, 0, 0).state, State::kGoesOn);
   EXPECT_LT(join::Clock::now() - begin, seconds(5));
+  working.join();
+}
+
+TEST(SwitchHandlers, AggregationGoesOnWhileTheyRun) {
+  Serving one("one");
+  Client slow(one.address());
+  ASSERT_EQ(slow.load("round", goes_round()).refusal, "");
+  const auto caller = call_at(one.address());
+  const PoolRequest request = request_for("one", 4);
+  const PoolAnswer answer = caller->make(request, within(seconds(5)));
+  ASSERT_TRUE(answer.made) << answer.refusal;
+  Members members;
+  members.add(request, "one", answer.port);
+  std::atomic<bool> over{false};
+  std::thread working([&] {
+    while (!over.load()) EXPECT_EQ(slow.run("round", {1}).state, State::kStopped);
+  });
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(members.allreduce(), "");
+  over.store(true);
   working.join();
 }
 
