@@ -22,7 +22,7 @@ constexpr std::uint64_t kTurn = std::uint64_t{1} << 20U;
 /// Bytes of outputs after which a request is answered; the function that runs then may add its own.
 constexpr std::uint64_t kMostOutputsAtOnce = std::uint64_t{1} << 20U;
 /// Requests of one caller that wait.
-constexpr std::size_t kMostTasks = 16;
+constexpr std::size_t kMostTasks = 4;
 /// One job may have a quarter of what there is, so that others find room.
 constexpr std::uint64_t kPartOfAJob = 4;
 
