@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all bench-streams bench-cables bench-vector-matrix bench-offload bench-dlrm bench-switch handlers whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all bench-streams bench-cables bench-vector-matrix bench-offload bench-dlrm bench-switch gcn handlers whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -74,6 +74,9 @@ bench-offload: packages-vector-matrix packages-test cluster ## instructions and 
 
 bench-dlrm: cluster ## a recommendation model on ten simulated engines, beside NumPy on this machine
 	@.venv/bin/python apps/dlrm/run.py $(if $(JSON),--json $(JSON))
+
+gcn: packages-handlers package ## a graph network whose sums a switch makes: the model's times, and bits of ranks and handlers
+	@.venv/bin/python apps/gcn/run.py $(if $(JSON),--json $(JSON))
 
 bench-switch: build ## calls that a switch on this machine carries, beside UDP, TCP and Open MPI; two jobs at one switch
 	@tools/bench-switch $(JSON)
