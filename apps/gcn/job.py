@@ -18,6 +18,7 @@ from model import DATAFLOWS, LAYOUTS, Plan
 from tiles import circulant
 
 HERE = Path(__file__).resolve().parent
+SECONDS = 900  #: for all ways of a graph
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,11 @@ def run(graph: Graph, features: Floats, weights: Sequence[Floats], nodes: int,
                  features=features, weight0=weights[0], weight1=weights[1])  # fmt: skip
         (folder / "job.json").write_text(json.dumps([[words(how, plan) for plan in plans] for how, plans in ways]))
         command = [sys.executable, "-m", "unisono", "run", "-n", str(nodes + 1), str(HERE / "rank.py"), name]
-        done = subprocess.run(command, check=False)
+        try:
+            done = subprocess.run(command, check=False, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            raise SystemExit(f"gcn: ranks take longer than {SECONDS} seconds; make the graph smaller by --scale, or "
+                             "leave them out by --no-ranks") from None  # fmt: skip
         if done.returncode != 0:
             raise SystemExit(done.returncode)
         outcomes = []

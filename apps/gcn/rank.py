@@ -184,7 +184,8 @@ def serve(shared: Shared, world: unisono.Communicator, ways: list[Way]) -> None:
         if way.how != "switch" or not way.plan.offload.any():
             continue
         rows, columns = shared.offloaded(way.plan)
-        held = len(np.unique(columns if way.plan.dataflow == "output" else rows))
+        # An offloaded tile may be empty, but a table cannot.
+        held = max(1, len(np.unique(columns if way.plan.dataflow == "output" else rows)))
         for strip in strips_of(weight.shape[1], way.plan):
             made = handler.compile(
                 HANDLERS / f"{way.plan.dataflow}_{way.plan.layout}.c",

@@ -206,6 +206,15 @@ def test_handlers_give_the_bits_of_their_order(tmp_path: Path, dataflow: str, la
     np.testing.assert_array_equal(whole.view(np.uint32), own.view(np.uint32))
 
 
+@needs_clang
+@pytest.mark.parametrize("dataflow", ["output", "weight"])
+def test_offloaded_tiles_may_be_empty(tmp_path: Path, dataflow: str) -> None:
+    sizes = app.graphs.Sizes(40, 2, 7, 5)
+    graph = app.graphs.from_pairs(sizes, np.array([0, 1]), np.array([5, 0]))  # all of it is local
+    switch = Switch(tmp_path, graph, 5, 4, app.model.Plan(app.tiles.circulant(4, 0), dataflow))
+    assert switch.run().shape == (0, 5)
+
+
 def test_bytes_of_packets_are_those_that_the_model_counts(tmp_path: Path) -> None:
     graph, nodes, width = graph_of(1500, 12000), 5, 16
     plan = app.model.Plan(random_offload(nodes))
@@ -243,6 +252,20 @@ def test_what_is_chosen_is_not_slower_than_either_extreme(change: int, dataflow:
         for near in (0, 4):
             pure = app.model.Plan(app.tiles.circulant(5, near), dataflow)
             assert getattr(cost, by) <= getattr(app.model.in_switch(machine, tiles, 50, columns, pure), by)
+
+
+@pytest.mark.parametrize("dataflow", ["output", "weight"])
+def test_on_three_nodes_nothing_is_quicker(dataflow: str) -> None:
+    machine = app.model.Machine()
+    tiles = app.tiles.tiles_of(graph_of(600, 9000), 3)
+    least = np.inf
+    for bits in range(64):
+        offload = np.zeros((3, 3), bool)
+        offload[~np.eye(3, dtype=bool)] = [bits >> k & 1 for k in range(6)]
+        for strips in app.model.STRIPS[:-1]:
+            plan = app.model.Plan(offload, dataflow, "columns", strips)
+            least = min(least, app.model.in_switch(machine, tiles, 50, 121, plan).total)
+    assert app.model.choose(machine, tiles, 50, 121, dataflow)[1].total == least
 
 
 def test_without_offloaded_tiles_it_is_the_exchange_of_needed_rows() -> None:
