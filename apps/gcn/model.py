@@ -262,8 +262,3 @@ def _flipped(offload: Placement, which: Any) -> Placement:
     other[which] = ~other[which]
     np.fill_diagonal(other, False)
     return other
-
-
-def as_numbers(machine: Machine) -> dict[str, Any]:
-    """For JSON."""
-    return {name: getattr(machine, name) for name in machine.__dataclass_fields__}
