@@ -138,7 +138,8 @@ def as_lines(name: str, tiles: Tiles, machine: Machine, found: list[Both]) -> li
             "ranks": tiles.nodes, "bytes": one.bytes, "buffers": "ordinary", "pipelines": machine.pipelines,
             "memory_bytes": one.memory, "switch_bytes": machine.memory, "fits": bool(np.isfinite(one.total)),
             "lacks_bytes": max(0, one.memory - machine.memory),
-            "offloaded": [int(plan.offload.sum()) for plan in one.plans], "strips": [p.strips for p in one.plans], "busiest": [cost.resource for cost in one.costs],
+            "offloaded": [int(plan.offload.sum()) for plan in one.plans], "strips": [p.strips for p in one.plans],
+            "busiest": [cost.resource for cost in one.costs],
         }  # fmt: skip
         times = (("gcn_communication", one.communication, base.communication), ("gcn", one.total, base.total))
         for op, cycles, beside in times:
