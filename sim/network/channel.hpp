@@ -74,6 +74,7 @@ struct Network::Channel {
   std::uint32_t current_queue = 0;
   std::array<std::uint32_t, 2> turn{};  ///< the input that is looked at first
   std::uint32_t last_lane = 0;
+  Entry* pushed = nullptr;          ///< of the unit in the switch; the rest of its frame follows
   std::uint64_t queued_bytes = 0;   ///< all
   std::uint64_t limited_bytes = 0;  ///< those that had to find room here
   std::uint64_t blocked_since = kNever;
@@ -84,6 +85,7 @@ struct Network::Channel {
   // At the far end.
   Entry* entry = nullptr;  ///< of the frame that is arriving; null: it goes nowhere
   std::uint32_t word = 0;  ///< of it that have arrived
+  bool giving = false;     ///< it is given to a unit word by word
   std::array<std::int64_t, 2> room{};
   Ring<Return> returns;
 

@@ -209,7 +209,11 @@ void Network::arrive(Channel& channel) {
   channel.arrivals.pop();
   ++channel.word;
   const bool to_unit = ends_in_unit(channel, *frame);
-  if (!passage.lost && passage.delay == 0 && !to_unit) {
+  const bool in_order = !passage.lost && passage.delay == 0;
+  const bool by_words = to_unit && in_order && takes_words(channel);
+  if (by_words) {
+    give_word(channel, *frame);
+  } else if (in_order && !to_unit) {
     if (channel.word == 1) channel.entry = enter(channel, frame, lane);
     if (channel.entry != nullptr) ++channel.entry->arrived;
   }
@@ -229,7 +233,7 @@ void Network::arrive(Channel& channel) {
     ++channel.counters.duplicated;
     if (channel.credited) channel.room[lane] -= frame->bytes;  // below zero, if need be: nothing was held for it
   }
-  const bool take = to_unit && !passage.lost && passage.delay == 0;
+  const bool take = to_unit && in_order && !by_words;
   if (!passage.lost && passage.delay != 0)
     delayed_.push({now_ + passage.delay, delays_++, &channel, frame, lane});
   else if (channel.entry == nullptr && !take)

@@ -88,6 +88,10 @@ class Network final : public Carrier {
   /// bound, one for each link out of a switch. May be called between ticks, and by `Unit::take` of the same unit.
   /// Throws Error(kInvalidArgument) if there is no such destination, or no such unit, or for a wrong length.
   void send_from(std::uint32_t unit, std::uint32_t destination, std::uint16_t port, std::span<const std::byte> frame);
+  /// A word of a frame of a unit in a switch, of which the rest follows, one frame after the other on each link. It
+  /// waits as those of `send_from` do, and leaves before the rest is here, except to a link that is faster than the
+  /// unit's 64 bytes a cycle. Throws as `send_from`.
+  void push_from(std::uint32_t unit, const SentWord& word);
   /// Frames that a unit has sent, and has taken.
   std::uint64_t unit_sent(std::uint32_t unit) const { return units_.at(unit).sent; }
   std::uint64_t unit_taken(std::uint32_t unit) const { return units_.at(unit).taken; }
@@ -160,6 +164,12 @@ class Network final : public Carrier {
   std::uint64_t next_work() const;
   inline bool ends_in_unit(const Channel& channel, const Frame& frame) const;
   void take_in(Channel& channel, Frame* frame, std::uint8_t lane);
+  AttachedUnit& unit_at_end(const Channel& channel);
+  bool takes_words(const Channel& channel);
+  std::optional<Drop> refusal_by_unit(const Frame& frame);
+  void give_word(Channel& channel, const Frame& frame);
+  Frame* make_unit_frame(std::uint32_t unit, std::uint32_t destination, std::uint16_t port, std::size_t bytes);
+  Entry* append_unit_frame(Channel& out, Frame* frame);
   void serve_units_at_nodes();
   bool units_can_push() const;
   bool units_are_busy() const;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,6 +35,22 @@ class Device final : public Unit {
     taken.push_back(one);
     if (answer) answer(*this, one);
   }
+  bool takes_words() const override { return by_words; }
+  void take_word(const ReceivedWord& word) override {
+    std::vector<std::byte>& frame = coming_[word.source];
+    if (word.first != frame.empty() || (word.damaged && !word.last)) ++broken_words;
+    frame.insert(frame.end(), word.data, word.data + word.bytes);
+    if (pass_to) {
+      network_.push_from(unit_, {word.data, word.bytes, word.last, *pass_to, word.frame_bytes, word.port});
+    }
+    if (!word.last) return;
+    if (!word.damaged && frame.size() == word.frame_bytes) {
+      take({word.source, word.port, frame});
+    } else if (!word.damaged) {
+      ++broken_words;
+    }
+    frame.clear();
+  }
   void send(std::uint32_t destination, std::uint32_t bytes, std::uint16_t port = 0) {
     std::vector<std::byte> data(bytes);
     for (std::uint32_t i = 0; i < bytes; ++i) data[i] = byte_of(address(), port, i);
@@ -42,8 +60,12 @@ class Device final : public Unit {
 
   std::vector<Taken> taken;
   std::function<void(Device&, const Taken&)> answer;
+  bool by_words = false;                 ///< before anything comes
+  std::optional<std::uint32_t> pass_to;  ///< where words go on to as they come
+  std::uint32_t broken_words = 0;        ///< that do not make up a frame
 
  private:
+  std::map<std::uint32_t, std::vector<std::byte>> coming_;  ///< by source, of which one is behind each link
   Network& network_;
   std::uint32_t unit_;
 };

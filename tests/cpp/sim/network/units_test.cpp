@@ -1,7 +1,9 @@
 // Units in switches and at nodes: their rates and times, what is dropped and what waits, faults, sessions, idle time.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "sim/network/unit.hpp"
@@ -81,6 +83,74 @@ TEST(Units, AnswerInNoTime) {
   ASSERT_TRUE(longer.cluster.finish(100'000));
   EXPECT_EQ(longer.devices[0]->taken.at(0).cycle, 10U + 83 + 150);
   EXPECT_EQ(longer.cluster.received[3].at(0).first, 10U + 83 + 150 + 3 + 50);
+}
+
+TEST(Units, PassWordsOnAsTheyCome) {
+  for (const char* policy : {"drop", "pause"}) {
+    Equipped net(std::string("nodes = 4\naggregation = ais@switch0\npolicy = ") + policy);
+    Cluster plain(std::string("nodes = 4\npolicy = ") + policy);
+    net.devices[0]->by_words = true;
+    net.devices[0]->pass_to = 3;
+    for (const std::uint32_t bytes : {1U, 64U, 65U, kBytes, 700U}) {
+      net.cluster.send(0, 4, bytes, bytes * 1000);
+      plain.send(0, 3, bytes, bytes * 1000);
+    }
+    ASSERT_TRUE(net.cluster.finish(5'000'000));
+    ASSERT_TRUE(plain.finish(5'000'000));
+    net.cluster.expect_conserved();
+    ASSERT_EQ(net.cluster.received[3].size(), 5U);
+    for (std::size_t i = 0; i < 5; ++i) {
+      const Arrival &through = net.cluster.received[3][i], &past = plain.received[3].at(i);
+      EXPECT_EQ(through.first, past.first) << policy << ": as fast through the unit as past it";
+      EXPECT_EQ(through.last, past.last);
+      EXPECT_EQ(through.bytes, past.bytes);
+    }
+    EXPECT_EQ(net.devices[0]->broken_words, 0U);
+    EXPECT_EQ(net.devices[0]->taken.size(), 5U);
+  }
+}
+
+TEST(Units, PausesBetweenWordsHoldTheLinkOnly) {
+  Equipped net("nodes = 3\naggregation = ais@switch0");
+  const std::vector<std::byte> data(kBytes);
+  for (std::uint32_t word = 0; word < kBytes / kWordBytes; ++word) {
+    const bool last = word + 1 == kBytes / kWordBytes;
+    net.cluster.network.push_from(0, {data.data(), kWordBytes, last, 1, kBytes, 0});
+    net.cluster.run(5);
+  }
+  net.devices[0]->send(1, kBytes);
+  net.cluster.send(0, 2, kBytes);
+  ASSERT_TRUE(net.cluster.finish(2000));
+  ASSERT_EQ(net.cluster.received[1].size(), 2U);
+  EXPECT_EQ(net.cluster.received[1][0].last - net.cluster.received[1][0].first, 63U * 5);
+  EXPECT_EQ(net.cluster.received[2].size(), 1U);
+  // To a faster link a frame goes when all of it is there, so that the link does not run dry.
+  Equipped fast("nodes = 3\ngbps@switch0>* = 400\naggregation = ais@switch0");
+  for (std::uint32_t word = 0; word < kBytes / kWordBytes; ++word) {
+    const bool last = word + 1 == kBytes / kWordBytes;
+    fast.cluster.network.push_from(0, {data.data(), kWordBytes, last, 1, kBytes, 0});
+    fast.cluster.run(5);
+  }
+  ASSERT_TRUE(fast.cluster.finish(2000));
+  EXPECT_GT(fast.cluster.received[1].at(0).first, 63U * 5);
+}
+
+TEST(Units, WordsThatMakeNoFrameAreRefused) {
+  Equipped net("nodes = 3\naggregation = ais@switch0|aas@node2");
+  const std::vector<std::byte> data(kWordBytes);
+  const auto push = [&](std::uint32_t unit, std::uint32_t bytes, bool last, std::uint32_t to, std::uint32_t all) {
+    net.cluster.network.push_from(unit, {data.data(), bytes, last, to, all, 0});
+  };
+  EXPECT_THROW(push(1, 64, true, 0, 64), Error) << "a unit at a node";
+  EXPECT_THROW(push(0, 64, true, 3, 64), Error) << "itself";
+  EXPECT_THROW(push(0, 64, true, 9, 64), Error) << "nobody";
+  EXPECT_THROW(push(0, 64, false, 0, 1U << 20U), Error) << "beyond the mtu";
+  push(0, 64, false, 0, 100);
+  EXPECT_THROW(push(0, 64, true, 0, 100), Error) << "the last word is too long";
+  EXPECT_THROW(push(0, 36, false, 0, 100), Error) << "the last word does not say so";
+  push(0, 36, true, 0, 100);
+  ASSERT_TRUE(net.cluster.finish(2000));
+  EXPECT_EQ(net.cluster.received[0].size(), 1U);
 }
 
 TEST(Units, TakeTurnsWithWhatPasses) {
@@ -211,6 +281,40 @@ TEST(Units, FaultsHitTheirFramesToo) {
     EXPECT_GT(net.cluster.link("node1>switch0").lost(Drop::kDown), 100U);
     EXPECT_GT(net.devices[0]->taken.size(), 3000U);
     EXPECT_LT(net.devices[0]->taken.size(), 4000U);
+  }
+}
+
+TEST(Units, FaultsAreTheSameWordByWord) {
+  for (const bool sessions : {false, true}) {
+    for (const char* check : {"on", "off"}) {
+      NetworkConfig config = parse_network(
+          std::string("nodes = 4\naggregation = ais@switch0\nloss = 0.01\nduplicate = 0.05\nreorder = 0.01\n"
+                      "corrupt = 0.02\ndown@node1>* = 2000-3000\nframe_check = ") +
+          check);
+      config.sessions = sessions;
+      Equipped whole(config), words(config);
+      words.devices[0]->by_words = true;
+      for (Equipped* net : {&whole, &words}) {
+        for (std::uint32_t i = 0; i < 500; ++i) {
+          for (std::uint32_t n = 0; n < 4; ++n) net->cluster.send(n, 4, 1 + (i * 7 + n) % 500);
+        }
+        ASSERT_TRUE(net->cluster.finish(200'000));
+        net->cluster.expect_conserved();
+      }
+      EXPECT_EQ(words.devices[0]->broken_words, 0U);
+      EXPECT_GT(words.devices[0]->taken.size(), sessions ? 20U : 1500U);
+      const auto sorted = [](std::vector<Taken> all) {
+        std::sort(all.begin(), all.end(), [](const Taken& a, const Taken& b) {
+          return std::tie(a.source, a.cycle, a.port, a.wrong_bits) < std::tie(b.source, b.cycle, b.port, b.wrong_bits);
+        });
+        return all;
+      };
+      EXPECT_EQ(sorted(words.devices[0]->taken), sorted(whole.devices[0]->taken)) << sessions << check;
+      EXPECT_EQ(words.cluster.network.broken_sessions().size(), whole.cluster.network.broken_sessions().size());
+      for (std::uint32_t link = 0; link < words.cluster.network.links(); ++link) {
+        EXPECT_EQ(words.cluster.network.counters(link).dropped, whole.cluster.network.counters(link).dropped);
+      }
+    }
   }
 }
 

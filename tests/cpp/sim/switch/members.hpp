@@ -284,7 +284,7 @@ class Member {
 /// The switches of a tree and its members.
 class Job {
  public:
-  Job(const std::string& tree, const Terms& terms, std::uint64_t seed) : tree(parse_tree(tree, false)), ways(seed) {
+  Job(const std::string& text, const Terms& terms, std::uint64_t seed) : tree(parse_tree(text, false)), ways(seed) {
     SwitchEntry entry{kCommunicator,       kEpoch,          this->tree, 0, {}, terms.eager_limit,
                       terms.segment_bytes, terms.rx_buffers};
     for (std::uint32_t node = 0; node < this->tree->members + this->tree->switches; ++node) {
