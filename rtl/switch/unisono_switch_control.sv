@@ -7,10 +7,9 @@
 //
 // A short message whose data are all here, and for which all receivers have a buffer, goes at once. Otherwise
 //   1. the receivers that must be asked are asked: switches, and those without a buffer;
-//   2. when all have granted, the senders that wait are granted a window;
+//   2. the senders that wait are granted a window, while the receivers are still asked: all senders have called, and
+//      the window is the run's own, so nothing else waits for it;
 //   3. segments go as they are here and the receivers' limits allow, and the window is raised as they have gone.
-// So nothing is held here for a message before all who take part are ready for it, and a window of a run waits for
-// nothing but the network.
 //
 // Heads that differ in one call, and messages that no tree carries, end the run: each neighbour gets a grant with a
 // signature that is nobody's, and what still comes of the call is thrown away.
@@ -58,6 +57,8 @@ module unisono_switch_control
   output logic  [Ports-1:0]                 pop_grant_o,
   output logic  [Ports-1:0]                 take_credit_o,
   output logic  [Ports-1:0]                 window_open_o,
+  output logic                              window_extended_o,   // with it
+  output extension_t                        window_extension_o,
   output logic  [Ports-1:0]                 window_raise_o,
   output logic  [Ports-1:0]                 window_close_o,
   output switch_bytes_t                     window_limit_o,
@@ -80,6 +81,15 @@ module unisono_switch_control
   output logic [Tags-1:0][Ports-1:0]        masks_o,       // to which ports the result of each goes
   input  logic [Tags-1:0]                   done_i,        // the last word of a result has gone there
 
+  // What the run waits for, when it is left: as in unisono_switch_waits.
+  output logic                              note_valid_o,
+  output way_t                              note_way_o,
+  output logic                              note_waits_o,
+  output logic                              note_takes_o,
+  output logic [4:0]                        note_opcode_o,
+  output logic [31:0]                       note_sequence_o,
+  output logic [Ports-1:0]                  note_ports_o,
+
   output logic [31:0]                       counter_messages_o,   // that have gone on
   output logic [31:0]                       counter_mismatches_o
 );
@@ -89,6 +99,9 @@ module unisono_switch_control
   end
 
   localparam int unsigned AllRuns = UnitEntries * UnitRuns;
+  localparam int unsigned RaiseSegments = WindowSegments > 4 ? WindowSegments / 4 : 1;
+  localparam int unsigned ExtendedSegments = WindowSegments * WindowFactor;
+  localparam int unsigned ExtendedRaise = ExtendedSegments / 4;
 
   typedef logic [Ports-1:0] ports_t;
 
@@ -112,6 +125,8 @@ module unisono_switch_control
     switch_bytes_t bytes;
     switch_bytes_t done;        // bytes that have gone
     switch_bytes_t limit;       // of the window
+    logic          extended;
+    extension_t    extension;
   } transfer_t;
 
   (* ram_style = "distributed" *) transfer_t   transfers_q [Ways];
@@ -384,7 +399,7 @@ module unisono_switch_control
 
   // ---------------------------------------------------------------- a transfer
   logic [15:0]   length;
-  switch_bytes_t left, segment_end, kept_end, window_most, window_end, segment;
+  switch_bytes_t left, segment_end, kept_end, window_most, window_end, raise_least, segment;
   ports_t        out_granted, out_wrong, out_within, in_here, by_grant, by_write;
   logic          last_segment, here, room, raises;
 
@@ -410,13 +425,28 @@ module unisono_switch_control
   assign here = (by_write & ~in_here) == '0 && (by_grant & ~out_within) == '0;
   assign room = (t_q.out & ~out_ready_i) == '0 && (t_q.in & ~read_ready_i) == '0 && tag_there && free_ways;
 
-  // The window: from what has not gone on; raised when half of it or the message's end is gained.
+  // An extension goes to a message that is longer than a window, if one is free. It helps against the time of an answer;
+  // no message waits for one.
+  logic [Extensions-1:0] lent_q;
+  run_t [Extensions-1:0] lent_to_q;
+  logic                  lends, is_extended;
+  extension_t            free_extension;
+  always_comb begin
+    free_extension = '0;
+    for (int x = int'(Extensions) - 1; x >= 0; x--) if (!lent_q[x]) free_extension = extension_t'(x);
+  end
+  assign lends     = lent_q != '1 && t_q.bytes > segment * switch_bytes_t'(WindowSegments);
+  assign is_extended = t_q.granted ? t_q.extended : lends;
+
+  // The window: from what has not gone on; raised when a quarter of it or the message's end is gained. A neighbour needs
+  // some segments' time to answer, and should not run dry meanwhile.
   assign kept_end    = t_q.done - segment * switch_bytes_t'(outstanding);
-  assign window_most = (t_q.granted ? kept_end : '0) + segment * switch_bytes_t'(WindowSegments);
+  assign window_most = (t_q.granted ? kept_end : '0) +
+                       segment * (is_extended ? switch_bytes_t'(ExtendedSegments) : switch_bytes_t'(WindowSegments));
   assign window_end  = window_most < t_q.bytes ? window_most : t_q.bytes;
   assign raises = t_q.granted && t_q.limit != t_q.bytes && t_q.done >= segment * switch_bytes_t'(outstanding) &&
-                  window_end > t_q.limit &&
-                  (window_end == t_q.bytes || window_end - t_q.limit >= segment * (switch_bytes_t'(WindowSegments) >> 1));
+                  window_end > t_q.limit && (window_end == t_q.bytes || window_end - t_q.limit >= raise_least);
+  assign raise_least = segment * (is_extended ? switch_bytes_t'(ExtendedRaise) : switch_bytes_t'(RaiseSegments));
 
   // ---------------------------------------------------------------- failed runs
   ports_t      thrown, thrown_grants, latest_differs;
@@ -506,8 +536,7 @@ module unisono_switch_control
         if (out_wrong != '0) begin
           state_d = StFail;
         end else if (!t_q.granted && by_write != '0) begin
-          if ((by_grant & ~out_granted) == '0) state_d = StWindow;
-          else turn = 1'b1;
+          state_d = StWindow;
         end else if (!t_q.gone && here) begin
           if (room) begin
             state_d = StSegment;
@@ -571,6 +600,10 @@ module unisono_switch_control
     if (windows) begin
       kept.granted = 1'b1;
       kept.limit   = window_end;
+      if (!t_q.granted) begin
+        kept.extended  = lends;
+        kept.extension = free_extension;
+      end
     end
     if (state_q == StStart) begin
       kept.done = segment_end;
@@ -643,6 +676,19 @@ module unisono_switch_control
     if (open_valid_i) terms_q[entry_of(open_run_i)] <= open_terms_i;
   end
 
+  // Who has which extension.
+  always_ff @(posedge clk_i) begin
+    for (int x = 0; x < int'(Extensions); x++) begin
+      if (!rst_ni || (over && t_q.extended && t_q.extension == extension_t'(x)) ||
+          (fails && lent_to_q[x] == run_q) || (open_valid_i && lent_to_q[x] == open_run_i)) begin
+        lent_q[x] <= 1'b0;
+      end else if (windows && !t_q.granted && lends && free_extension == extension_t'(x)) begin
+        lent_q[x]    <= 1'b1;
+        lent_to_q[x] <= run_q;
+      end
+    end
+  end
+
   // Positions of runs.
   logic several_over;
   assign several_over = over && t_q.several;
@@ -683,6 +729,8 @@ module unisono_switch_control
     pop_grant_o    = state_q == StBegin ? thrown_grants : (over ? by_grant : '0);
     take_credit_o  = asks_now ? t_q.out_eager : (segments && immediate_q ? t_q.out : '0);
     window_open_o  = windows && !t_q.granted ? by_write : '0;
+    window_extended_o  = lends;
+    window_extension_o = free_extension;
     window_raise_o = windows && t_q.granted ? by_write : '0;
     window_close_o = fails ? neighbours : '0;
     window_limit_o = window_end;
@@ -731,6 +779,27 @@ module unisono_switch_control
   // The opening of a window makes its generation.
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_generation
     assign send_generation_o[p] = windows ? generations_q[p] + 16'(!t_q.granted) : '0;
+  end
+
+  // Ports from which something must come before the run goes on.
+  ports_t missing, takers;
+  assign takers = by_grant & ~out_within;
+  always_comb begin
+    unique case (state_q)
+      StPlace:    missing = place_port;
+      StEval:     missing = in & ~all_there;
+      StTransfer: missing = t_q.gone ? '0 : (by_write & ~in_here) | takers;
+      default:    missing = '0;
+    endcase
+  end
+  always_ff @(posedge clk_i) begin
+    note_valid_o    <= rst_ni && (turn || over || fails);
+    note_way_o      <= way;
+    note_waits_o    <= turn && missing != '0;
+    note_takes_o    <= state_q == StTransfer && missing == takers;
+    note_opcode_o   <= state_q == StTransfer ? t_q.tag.opcode : lead_head_q.tag.opcode;
+    note_sequence_o <= state_q == StTransfer ? t_q.sequence_ : lead_head_q.sequence_;
+    note_ports_o    <= missing;
   end
 
   assign read_all      = keep && state_q == StStart;

@@ -68,6 +68,8 @@ module unisono_switch_ingress
   input  logic                    pop_grant_i,    // the neighbour's oldest grant is over
   input  logic                    take_credit_i,
   input  logic                    window_open_i,  // the head is granted, up to `limit`
+  input  logic                    window_extended_i,   // with it; nobody else's extension until the window is over
+  input  extension_t              window_extension_i,
   input  logic                    window_raise_i, // further
   input  logic                    window_close_i,
   input  switch_bytes_t          window_limit_i,
@@ -102,7 +104,8 @@ module unisono_switch_ingress
   localparam int unsigned AllRuns = UnitEntries * UnitRuns;
   localparam int unsigned EagerPlaces = UnitEntries * EagerBuffers;
   localparam int unsigned WindowPlaces = AllRuns * WindowSegments;
-  localparam int unsigned Words = (EagerPlaces + WindowPlaces) * BufferWords;
+  localparam int unsigned ExtensionSegments = (WindowFactor - 1) * WindowSegments;
+  localparam int unsigned Words = (EagerPlaces + WindowPlaces + Extensions * ExtensionSegments) * BufferWords;
   localparam int unsigned AddressBits = $clog2(Words);
   localparam int unsigned DepthBits = $clog2(Depth);
   localparam int unsigned PlaceBits = $clog2(WindowSegments);
@@ -110,7 +113,7 @@ module unisono_switch_ingress
   localparam int unsigned ByteBits = $clog2(SwitchBytes);
 
   typedef logic [AddressBits-1:0] address_t;
-  typedef logic [PlaceBits-1:0] window_place_t;
+  typedef logic [PlaceBits+$clog2(WindowFactor)-1:0] window_place_t;  // in the ring
   typedef logic [DepthBits:0] pointer_t;
   typedef logic [WordsWidth-1:0] words_t;
 
@@ -125,8 +128,23 @@ module unisono_switch_ingress
   function automatic address_t eager_address(unit_entry_t entry, buffer_index_t index);
     return address_t'({entry, index}) << WordBits;
   endfunction
-  function automatic address_t window_address(run_t run, window_place_t place);
-    return address_t'(EagerPlaces * BufferWords) + (address_t'({run, place}) << WordBits);
+  typedef struct packed {
+    logic       valid;
+    extension_t index;
+  } extended_t;
+
+  // The first places of a ring are the run's own, the others the extension's.
+  function automatic address_t window_address(run_t run, window_place_t place, extension_t extension);
+    if (place < window_place_t'(WindowSegments)) begin
+      return address_t'(EagerPlaces * BufferWords) + (address_t'({run, place[PlaceBits-1:0]}) << WordBits);
+    end
+    return address_t'((EagerPlaces + WindowPlaces - WindowSegments) * BufferWords) +
+           ((address_t'(extension) * address_t'(ExtensionSegments) + address_t'(place)) << WordBits);
+  endfunction
+  function automatic window_place_t place_after(window_place_t place, logic is_extended);
+    window_place_t next;
+    next = place + 1'b1;
+    return is_extended ? next : window_place_t'(next[PlaceBits-1:0]);
   endfunction
 
   // ---------------------------------------------------------------- parser
@@ -171,6 +189,7 @@ module unisono_switch_ingress
   (* ram_style = "distributed" *) logic [15:0]    generation_q  [AllRuns];   // control
   (* ram_style = "distributed" *) switch_bytes_t limit_q       [AllRuns];   // control
   (* ram_style = "distributed" *) window_place_t  read_place_q  [AllRuns];   // control
+  (* ram_style = "distributed" *) extended_t      extension_q   [AllRuns];   // control
   (* ram_style = "distributed" *) pointer_t       tail_q        [AllRuns];   // arrivals
   (* ram_style = "distributed" *) switch_bytes_t arrived_q     [AllRuns];   // arrivals
   (* ram_style = "distributed" *) window_place_t  write_place_q [AllRuns];   // arrivals
@@ -215,6 +234,7 @@ module unisono_switch_ingress
   logic       found_q;
   address_t   write_address_q;
   logic       bad_q, eager_q, write_q;
+  logic       closed_q;                     // the window, since the segment that comes was judged
   buffer_index_t place_q;
 
   assign header        = meta.header;
@@ -237,6 +257,7 @@ module unisono_switch_ingress
   logic [15:0]      my_generation_q;
   switch_bytes_t   my_limit_q, my_arrived_q;
   window_place_t    my_place_q;
+  extended_t        my_extension_q;
   granted_token_t [1:0] my_tokens_q;
   always_ff @(posedge clk_i) begin
     my_head_q       <= head_q[run_q];
@@ -245,6 +266,7 @@ module unisono_switch_ingress
     my_limit_q      <= limit_q[run_q];
     my_arrived_q    <= fresh_q[run_q] ? '0 : arrived_q[run_q];
     my_place_q      <= fresh_q[run_q] ? '0 : write_place_q[run_q];
+    my_extension_q  <= extension_q[run_q];
     for (int g = 0; g < 2; g++) my_tokens_q[g] <= token_q[{run_q, 1'(g)}];
   end
 
@@ -265,6 +287,14 @@ module unisono_switch_ingress
                     header.token_generation == my_generation_q && header.offset == my_arrived_q &&
                     end_of_segment <= my_limit_q &&
                     (header.last || header.segment_bytes == 32'(my_terms_q.segment_bytes));
+
+  // A write that was under way when its call ended here. Each opening and closing of a window makes a generation. What
+  // it says of credit holds.
+  logic        late;
+  logic [15:0] age;
+  assign age  = my_generation_q - header.token_generation;
+  assign late = sound && is_write && header.token_slot == 16'(run_q) &&
+                (open_q[run_q] ? age == 16'd2 : age == 16'd1);
 
   // Grants: one that is known is raised, another one is new.
   logic [1:0] known;
@@ -294,7 +324,7 @@ module unisono_switch_ingress
 
   assign judge = state_q == StJudge;
   assign push  = state_q == StEnd && !bad_q && !write_q;
-  assign store_segment = state_q == StEnd && !bad_q && write_q;
+  assign store_segment = state_q == StEnd && !bad_q && write_q && !closed_q;
   assign raise       = judge && accept && is_grant && known != '0;
   assign raise_place = known[1];
   assign new_grant   = judge && accept && is_grant && known == '0;
@@ -334,7 +364,7 @@ module unisono_switch_ingress
       eager_q <= is_eager && has_payload;
       write_q <= is_write;
       place_q <= free_index;
-      write_address_q <= is_write ? window_address(run_q, my_place_q)
+      write_address_q <= is_write ? window_address(run_q, my_place_q, my_extension_q.index)
                                   : eager_address(entry_of(run_q), free_index);
       bad_q   <= 1'b0;
     end else if (state_q == StStore && payload_valid) begin
@@ -343,6 +373,11 @@ module unisono_switch_ingress
     end
   end
   assign payload_ready = state_q == StStore || state_q == StDrop;
+
+  always_ff @(posedge clk_i) begin
+    if (look_run_i == run_q && (window_open_i || window_close_i)) closed_q <= 1'b1;
+    else if (judge) closed_q <= 1'b0;
+  end
 
   waiting_t arrived;
   header_t  header_q;
@@ -364,7 +399,7 @@ module unisono_switch_ingress
     if (open_valid_i || push) tail_q[open_valid_i ? open_run_i : run_q] <= open_valid_i ? '0 : my_tail_q + 1'b1;
     if (store_segment) begin
       arrived_q[run_q]     <= my_arrived_q + switch_bytes_t'(header_q.segment_bytes);
-      write_place_q[run_q] <= my_place_q + 1'b1;
+      write_place_q[run_q] <= place_after(my_place_q, my_extension_q.valid);
     end
     if (new_grant) token_q[{run_q, oldest ^ grants_q[run_q][0]}] <= token_in;
     if (new_grant || raise) begin
@@ -394,7 +429,7 @@ module unisono_switch_ingress
     entry: entry_of(look_run_i),
     place: look_head_q.place,
     address: read_place_i ? eager_address(entry_of(look_run_i), look_head_q.place)
-                          : window_address(look_run_i, read_place_q[look_run_i]),
+                          : window_address(look_run_i, read_place_q[look_run_i], extension_q[look_run_i].index),
     words: words_t'((17'(read_bytes_i) + 17'(SwitchBytes - 1)) >> ByteBits),
     tail: read_bytes_i[ByteBits-1:0]
   };
@@ -523,8 +558,10 @@ module unisono_switch_ingress
     end
     if (window_open_i || window_raise_i) limit_q[look_run_i] <= window_limit_i;
     if (window_open_i || (read_i && !read_place_i)) begin
-      read_place_q[look_run_i] <= window_open_i ? '0 : read_place_q[look_run_i] + 1'b1;
+      read_place_q[look_run_i] <= window_open_i ? '0
+                                                : place_after(read_place_q[look_run_i], extension_q[look_run_i].valid);
     end
+    if (window_open_i) extension_q[look_run_i] <= '{window_extended_i, window_extension_i};
   end
   for (genvar r = 0; r < int'(AllRuns); r++) begin : gen_run
     logic opens, mine, looked;
@@ -570,7 +607,7 @@ module unisono_switch_ingress
 
   // Everything that is taken may let something go on; credit may do so in other runs too, which the control knows.
   always_ff @(posedge clk_i) begin
-    event_valid_o <= rst_ni && ((judge && accept && (is_grant || header.credits != '0)) ||
+    event_valid_o <= rst_ni && ((judge && (accept || late) && (is_grant || header.credits != '0)) ||
                                 (state_q == StEnd && !bad_q));
     event_run_o   <= run_q;
     if (!rst_ni) begin
@@ -578,7 +615,7 @@ module unisono_switch_ingress
       counter_faults_o   <= '0;
     end else begin
       counter_messages_o <= counter_messages_o + 32'(push);
-      counter_faults_o   <= counter_faults_o + 32'(judge && !accept) + 32'(state_q == StEnd && bad_q);
+      counter_faults_o   <= counter_faults_o + 32'(judge && !accept && !late) + 32'(state_q == StEnd && bad_q);
     end
   end
 

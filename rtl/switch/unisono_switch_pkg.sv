@@ -129,6 +129,11 @@ package unisono_switch_pkg;
   localparam int unsigned BufferIndexWidth = $clog2(EagerBuffers);
   typedef logic [BufferIndexWidth-1:0] buffer_index_t;
 
+  // A window may have an extension, which makes a ring of WindowFactor times as many segments.
+  localparam int unsigned Extensions = 4;                   // of each port, for all runs
+  localparam int unsigned WindowFactor = 4;
+  typedef logic [$clog2(Extensions)-1:0] extension_t;
+
   // What members and switches have agreed for a communicator, and this switch's rank.
   typedef struct packed {
     logic [31:0] communicator;

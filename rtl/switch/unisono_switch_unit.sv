@@ -15,6 +15,7 @@
 //     2  segment, bytes
 //     8 + 2 * p   rank behind port p, is a switch [31]
 //     9 + 2 * p   its address
+// and reads there are of what runs wait for, as in unisono_switch_waits.
 // An entry is opened after its table words are written and before word 7 makes it valid, while nothing of an earlier
 // life is under way.
 //
@@ -146,6 +147,8 @@ module unisono_switch_unit
   entry_head_t        entry_head;
   port_entry_t [Ports-1:0] entry_ports;
   run_t               look_run;
+  logic               table_valid, waits_valid;
+  logic [31:0]        table_data, waits_data;
 
   logic [$clog2(Ports)-1:0] find_index;
   unisono_round_robin #(
@@ -184,8 +187,8 @@ module unisono_switch_unit
     .reg_write_i,
     .reg_word_i   (reg_word_i[UnitEntryWidth+5:0]),
     .reg_data_i,
-    .reg_valid_o,
-    .reg_data_o,
+    .reg_valid_o  (table_valid),
+    .reg_data_o   (table_data),
     .find_valid_i (find_valid != '0),
     .find_number_i(find_number_now),
     .find_epoch_i (find_epoch_now),
@@ -205,7 +208,8 @@ module unisono_switch_unit
   run_t [Ports-1:0]       event_run;
   look_t [Ports-1:0]      look;
   logic [Ports-1:0][15:0] generation, send_generation;
-  logic                   discard;
+  logic                   discard, window_extended;
+  extension_t             window_extension;
   switch_bytes_t          window_limit;
   logic [15:0]            read_bytes;
   send_t                  send_message;
@@ -217,6 +221,11 @@ module unisono_switch_unit
   logic [TagBits-1:0]     start_tag;
   ports_t [Tags-1:0]      masks;
   logic [Tags-1:0]        done;
+  logic                   note_valid, note_waits, note_takes;
+  way_t                   note_way;
+  logic [4:0]             note_opcode;
+  logic [31:0]            note_sequence;
+  ports_t                 note_ports;
 
   unisono_switch_control #(
     .Ports    (Ports),
@@ -245,6 +254,8 @@ module unisono_switch_unit
     .pop_grant_o      (pop_grant),
     .take_credit_o    (take_credit),
     .window_open_o    (window_open),
+    .window_extended_o(window_extended),
+    .window_extension_o(window_extension),
     .window_raise_o   (window_raise),
     .window_close_o   (window_close),
     .window_limit_o   (window_limit),
@@ -264,9 +275,38 @@ module unisono_switch_unit
     .start_tag_o      (start_tag),
     .masks_o          (masks),
     .done_i           (done),
+    .note_valid_o     (note_valid),
+    .note_way_o       (note_way),
+    .note_waits_o     (note_waits),
+    .note_takes_o     (note_takes),
+    .note_opcode_o    (note_opcode),
+    .note_sequence_o  (note_sequence),
+    .note_ports_o     (note_ports),
     .counter_messages_o,
     .counter_mismatches_o
   );
+
+  unisono_switch_waits #(
+    .Ports(Ports)
+  ) u_waits (
+    .clk_i,
+    .rst_ni,
+    .open_valid_i   (opening_q),
+    .open_run_i     (open_run),
+    .note_valid_i   (note_valid),
+    .note_way_i     (note_way),
+    .note_waits_i   (note_waits),
+    .note_takes_i   (note_takes),
+    .note_opcode_i  (note_opcode),
+    .note_sequence_i(note_sequence),
+    .note_ports_i   (note_ports),
+    .read_valid_i   (reg_valid_i && !reg_write_i && reg_word_i[15]),
+    .read_word_i    (reg_word_i[RunWidth+2:0]),
+    .read_valid_o   (waits_valid),
+    .read_data_o    (waits_data)
+  );
+  assign reg_valid_o = table_valid || waits_valid;
+  assign reg_data_o  = waits_valid ? waits_data : table_data;
 
   // ---------------------------------------------------------------- the fold
   ports_t                            own_valid, own_ready;
@@ -376,6 +416,8 @@ module unisono_switch_unit
       .pop_grant_i     (pop_grant[p]),
       .take_credit_i   (take_credit[p]),
       .window_open_i   (window_open[p]),
+      .window_extended_i (window_extended),
+      .window_extension_i(window_extension),
       .window_raise_i  (window_raise[p]),
       .window_close_i  (window_close[p]),
       .window_limit_i  (window_limit),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -51,7 +53,7 @@ class RtlSwitch final : public AggregationUnit {
         std::find_if(entries_.begin(), entries_.end(), [](const auto& one) { return !one.has_value(); }) -
         entries_.begin());
     model_.open(static_cast<std::uint32_t>(place), terms);
-    entries_[place] = Key{entry.communicator, entry.epoch};
+    entries_[place] = Served{entry.communicator, entry.epoch, entry.tree->members, terms.neighbours};
   }
   void free(std::uint32_t communicator, std::uint16_t epoch) override {
     const std::size_t place = find(communicator, epoch);
@@ -65,26 +67,82 @@ class RtlSwitch final : public AggregationUnit {
     return {0, counters.arrived, bytes_, counters.mismatches, counters.faults};
   }
   std::uint64_t dropped() const override { return model_.counters().bad_frames; }
-  std::string waiting(std::uint32_t /*communicator*/, std::uint16_t /*epoch*/) const override { return {}; }
+  std::string waiting(std::uint32_t communicator, std::uint16_t epoch) const override {
+    const std::size_t place = find(communicator, epoch);
+    if (place == entries_.size()) return {};
+    std::string text;
+    for (const SwitchModel::Wait& wait : model_.waits(static_cast<std::uint32_t>(place))) {
+      text += formatted("call {} {}: waits for ", wait.sequence, name_of(wait.opcode));
+      bool first = true;
+      for (std::uint32_t port = 0; port < SwitchModel::kPorts; ++port) {
+        if ((wait.ports >> port & 1U) == 0) continue;
+        const UnitTerms::Neighbour& one = entries_[place]->neighbours[port];
+        text += first ? "" : ", ";
+        text += one.is_switch ? formatted("switch {}", one.rank - entries_[place]->members)
+                              : formatted("rank {}", one.rank);
+        first = false;
+      }
+      text += wait.takes ? " to take its result\n" : "\n";
+    }
+    return text;
+  }
 
   void take(const UnitFrame& frame) override {
-    constexpr std::size_t kHeader = 64;
-    bytes_ += frame.data.size() - std::min(frame.data.size(), kHeader);
-    model_.push(port_of(frame.source), frame.data);
+    const std::uint32_t port = port_of(frame.source);
+    if (coming_[port]) {
+      later_[port].emplace_back(frame.data.begin(), frame.data.end());
+    } else {
+      push(port, frame.data);
+    }
+  }
+  bool takes_words() const override { return true; }
+  void take_word(const ReceivedWord& word) override {
+    const std::uint32_t port = port_of(word.source);
+    SwitchModel::InWord in;
+    std::memcpy(in.data.data(), word.data, word.bytes);
+    in.bytes = word.bytes;
+    in.last = word.last;
+    if (word.damaged) {
+      // A frame that is longer than its header says is dropped in the hardware.
+      in.bytes = SwitchModel::kWordBytes;
+      in.last = false;
+      model_.push(port, in);
+      in.last = true;
+    } else if (word.last) {
+      count(word.frame_bytes);
+    }
+    model_.push(port, in);
+    coming_[port] = !word.last;
+    for (; word.last && !later_[port].empty(); later_[port].pop_front()) push(port, later_[port].front());
   }
   bool is_busy() const override { return !model_.is_quiet(); }
   void tick() override {
     model_.tick();
-    while (const auto frame = model_.pop()) {
-      network_.send_from(unit_, frame->address, frame->control ? 1 : 0, frame->data);
+    while (const auto word = model_.pop()) {
+      network_.push_from(unit_, {word->data.data(), word->bytes, word->last, word->address, word->frame_bytes,
+                                 static_cast<std::uint16_t>(word->control ? 1 : 0)});
     }
   }
 
  private:
-  using Key = std::pair<std::uint32_t, std::uint16_t>;
+  /// A communicator.
+  struct Served {
+    std::uint32_t number = 0;
+    std::uint16_t epoch = 0;
+    std::uint32_t members = 0;
+    std::vector<UnitTerms::Neighbour> neighbours;  ///< by port
+  };
+
+  void count(std::size_t bytes) { bytes_ += bytes - std::min(bytes, SwitchModel::kWordBytes); }
+  void push(std::uint32_t port, std::span<const std::byte> frame) {
+    count(frame.size());
+    model_.push(port, frame);
+  }
 
   std::size_t find(std::uint32_t communicator, std::uint16_t epoch) const {
-    const auto found = std::find(entries_.begin(), entries_.end(), std::optional(Key{communicator, epoch}));
+    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const std::optional<Served>& one) {
+      return one && one->number == communicator && one->epoch == epoch;
+    });
     return static_cast<std::size_t>(found - entries_.begin());
   }
   /// The link to it, in the order of the switch's links.
@@ -98,7 +156,9 @@ class RtlSwitch final : public AggregationUnit {
   const std::uint32_t unit_;
   std::vector<std::uint32_t> links_;  ///< out of the switch
   SwitchModel model_;
-  std::array<std::optional<Key>, SwitchModel::kEntries> entries_;
+  std::array<bool, SwitchModel::kPorts> coming_{};  ///< a frame is, of which the rest follows
+  std::array<std::deque<std::vector<std::byte>>, SwitchModel::kPorts> later_;  ///< whole frames behind it
+  std::array<std::optional<Served>, SwitchModel::kEntries> entries_;
   std::uint64_t bytes_ = 0;
 };
 

@@ -7,6 +7,8 @@ As `test_rtl`, with UNISONO_TEST_RTL=1 only.
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,35 @@ def test_switches_agree_with_members_in_their_place(
             if not same(got, want):
                 wrong.append(f"{case}: rank {rank}: {got if isinstance(got, str) else 'another result'}")
     assert not wrong, "\n".join([f"{len(wrong)} wrong of {len(cases)} cases:", *wrong[:20]])
+
+
+# Rank 2 does not come; who waits for it is told by the switch.
+ABSENT = """
+import os
+
+import numpy as np
+import unisono
+
+with unisono.init(timeout=30) as context:
+    world = context.world
+    if world.rank != 2:
+        try:
+            world.allreduce(np.ones(COUNT, np.int32), np.zeros(COUNT, np.int32), timeout=0.002)
+        except (unisono.DeadlineError, unisono.PeerDeadError) as failure:
+            os.write(1, f"{failure}\\n".encode())
+"""
+
+
+@pytest.mark.parametrize("count", [4, 6000])
+def test_a_switch_in_hardware_says_for_whom_it_waits(count: int, tmp_path: Path) -> None:
+    file, script = tmp_path / "network.conf", tmp_path / "absent.py"
+    file.write_text("policy = pause\ntopology = switch\naggregation = ais@switch0\n")
+    script.write_text(ABSENT.replace("COUNT", str(count)))
+    done = subprocess.run(
+        [sys.executable, "-m", "unisono", "run", "--platform", "rtl", "-n", "4", "--network", str(file),
+         "--switch", "rtl", str(script)],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    said = done.stdout.splitlines()
+    assert len(said) == 3, done.stdout + done.stderr
+    assert any("switch 0 (switch0): call 0 allreduce: waits for rank 2" in line for line in said), said

@@ -11,7 +11,7 @@ from bus import ChannelSink, Packet, StreamSource, new_random, start_clock_and_r
 from cocotb.triggers import RisingEdge
 from hdl import parameters
 from headers import MAGIC, VERSION, Datatype, Header, MessageType, sealed
-from unit_records import ENTRIES, LOOK, NEIGHBOUR, RUNS, TERMS, pack, random_record, unpack
+from unit_records import ENTRIES, EXTENSIONS, LOOK, NEIGHBOUR, RUNS, TERMS, WINDOW_FACTOR, pack, random_record, unpack
 
 FULL_KEEP = (1 << 64) - 1
 
@@ -51,6 +51,7 @@ class Run:
     over: bool = False  # its last segment has been sent
     read: int = 0  # by the control
     given: int = 0  # to the fold
+    extension: int | None = None  # of the window
 
 
 @dataclass
@@ -86,7 +87,7 @@ class Bench:
         self.events: list[tuple[int, int]] = []
         for port in ("open_valid", "found_valid", "pop", "discard", "pop_grant", "take_credit", "read", "look_run"):
             getattr(dut, f"{port}_i").value = 0
-        for port in ("open", "raise", "close"):
+        for port in ("open", "raise", "close", "extended", "extension"):
             getattr(dut, f"window_{port}_i").value = 0
         dut.find_ready_i.value = 0
 
@@ -326,6 +327,7 @@ class Bench:
         state = self.runs[run]
         state.queue.popleft()
         state.open = state.over = False
+        state.extension = None
         await self.command(run, *(("pop", "discard") if discard else ("pop",)))
 
     async def read(self, run: int, payload: bytes, *, window: bool) -> None:
@@ -381,12 +383,23 @@ class Bench:
         """A long one is granted, raised, read, and popped."""
         state, payload = self.runs[run], self.runs[run].queue[0].payload
         segment = self.terms[run // RUNS]["segment_bytes"]
-        most = min(len(payload), state.given + self.places * segment)
         if not state.open:
             state.sent = state.read = state.given = 0
-            state.limit = min(len(payload), self.places * segment)
+            free = sorted(set(range(EXTENSIONS)) - {other.extension for other in self.runs})
+            state.extension = self.rng.choice(free) if free and self.rng.random() < 0.6 else None
+            self.seen["extended"] += state.extension is not None
+        places = self.places * (1 if state.extension is None else WINDOW_FACTOR)
+        most = min(len(payload), state.given + places * segment)
+        if not state.open:
+            state.limit = most
             state.open, state.generation = True, state.generation + 1 & 0xFFFF
-            await self.command(run, "window_open", window_limit=state.limit)
+            await self.command(
+                run,
+                "window_open",
+                window_limit=state.limit,
+                window_extended=int(state.extension is not None),
+                window_extension=state.extension or 0,
+            )
         elif state.limit < most and self.rng.random() < 0.7:
             state.limit = most
             self.seen["raised"] += 1

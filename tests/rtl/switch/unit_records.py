@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 ENTRIES, RUNS, EAGER_BUFFERS = 8, 8, 16
+EXTENSIONS, WINDOW_FACTOR = 4, 4
 
 Layout = dict[str, int | dict[str, int]]
 """Fields and their bits, from the highest down; a record within a record by its own layout."""

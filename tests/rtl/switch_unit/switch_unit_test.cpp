@@ -18,6 +18,8 @@
 namespace unisono::sim {
 namespace {
 
+constexpr std::uint32_t kFirstEntry = 3;  ///< in which the communicator of the first switch is
+
 /// The switches of a tree, in hardware, and its members.
 class RtlJob {
  public:
@@ -40,8 +42,9 @@ class RtlJob {
       if (tree->parent[node] != kNoNode) {
         ports_.back()[entry.addresses[tree->parent[node]]] = shift == 0 ? children * step : 0;
       }
-      models_[entry.number].open(
-          3 + entry.number, unit_terms(entry, [&](std::uint32_t address) { return ports_[entry.number].at(address); }));
+      models_[entry.number].open(kFirstEntry + entry.number, unit_terms(entry, [&](std::uint32_t address) {
+                                   return ports_[entry.number].at(address);
+                                 }));
     }
     for (std::uint32_t rank = 0; rank < tree->members; ++rank) {
       members.push_back(std::make_unique<Member>(ways, tree, rank, terms));
@@ -60,7 +63,7 @@ class RtlJob {
         if (model.is_quiet()) continue;
         quiet = false;
         model.tick();
-        while (const auto frame = model.pop()) come(s, *frame);
+        while (const auto word = model.pop()) come(s, *word);
       }
       if (quiet) return true;
     }
@@ -68,6 +71,9 @@ class RtlJob {
   }
 
   SwitchModel& model(std::size_t s) { return models_[s]; }
+  std::vector<SwitchModel::Wait> waits(std::size_t s) const {
+    return models_[s].waits(kFirstEntry + static_cast<std::uint32_t>(s));
+  }
   std::uint32_t port_of(std::size_t s, std::uint32_t node) const { return ports_[s].at(kFirstAddress + node); }
   void push(std::size_t s, std::uint32_t port, Header header, std::span<const std::byte> payload) {
     seal(header);
@@ -93,20 +99,30 @@ class RtlJob {
     push(s, ports_[s].at(from), message.header, message.payload);
   }
 
-  void come(std::uint32_t s, const SwitchModel::Frame& frame) {
+  void come(std::uint32_t s, const SwitchModel::OutWord& word) {
+    std::vector<std::byte>& frame = coming_[{s, word.port}];
+    ASSERT_EQ(word.first, frame.empty());
+    ASSERT_EQ(ports_[s].at(word.address), word.port);
+    frame.insert(frame.end(), word.data.begin(), word.data.begin() + word.bytes);
+    if (!word.last) {
+      ASSERT_EQ(word.bytes, SwitchModel::kWordBytes);
+      return;
+    }
+    ASSERT_EQ(frame.size(), word.frame_bytes);
     HeaderWords words{};
-    ASSERT_GE(frame.data.size(), sizeof words);
-    std::memcpy(words.data(), frame.data.data(), sizeof words);
+    ASSERT_GE(frame.size(), sizeof words);
+    std::memcpy(words.data(), frame.data(), sizeof words);
     ASSERT_EQ(check_header(words), HeaderFault::kNone);
     const Header header = decode_header(words);
-    ASSERT_EQ(header.segment_bytes, frame.data.size() - sizeof words);
-    ASSERT_EQ(ports_[s].at(frame.address), frame.port);
-    ways.send(kFirstAddress + tree->members + s, frame.address, frame.control, header,
-              std::span(frame.data).subspan(sizeof words));
+    ASSERT_EQ(header.segment_bytes, frame.size() - sizeof words);
+    ways.send(kFirstAddress + tree->members + s, word.address, word.control, header,
+              std::span(frame).subspan(sizeof words));
+    frame.clear();
   }
 
   std::vector<SwitchModel> models_;
-  std::vector<std::map<std::uint32_t, std::uint32_t>> ports_;  ///< by switch: of an address
+  std::vector<std::map<std::uint32_t, std::uint32_t>> ports_;                         ///< by switch: of an address
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::byte>> coming_;  ///< frames by switch and port
 };
 
 void expect_idle(RtlJob& job) {
@@ -174,6 +190,33 @@ TEST(RtlSwitch, CallsThatDifferEndOnAllMembers) {
   for (const auto& member : job.members) EXPECT_TRUE(member->mismatched);
 }
 
+TEST(RtlSwitch, SaysForWhomACallWaits) {
+  for (const std::uint64_t length : {10U, 5000U}) {
+    RtlJob job("((0 1) (2 3))", {}, 1);
+    constexpr std::size_t kTop = 0, kLeaf = 2;
+    const std::uint32_t leaf = job.tree->members + kLeaf;
+    const auto begin = [&](std::uint32_t rank) {
+      job.members[rank]->call(call_of(Collective::kAllreduce, length, 0, *job.tree), 4,
+                              bytes_of_values(values_of(rank, length, 1)), std::vector<std::byte>(4 * length));
+    };
+    for (const std::uint32_t rank : {0U, 1U, 3U}) begin(rank);
+    ASSERT_TRUE(job.run());
+    const auto expect = [&](std::size_t s, std::uint32_t node) {
+      const std::vector<SwitchModel::Wait> waits = job.waits(s);
+      ASSERT_EQ(waits.size(), 1U) << s;
+      EXPECT_EQ(waits[0].sequence, 5U);
+      EXPECT_EQ(waits[0].opcode, Collective::kAllreduce);
+      EXPECT_FALSE(waits[0].takes);
+      EXPECT_EQ(waits[0].ports, 1U << job.port_of(s, node)) << s;
+    };
+    expect(kTop, leaf);
+    expect(kLeaf, 2);
+    begin(2);
+    ASSERT_TRUE(job.run());
+    for (std::size_t s = 0; s < 3; ++s) EXPECT_TRUE(job.waits(s).empty()) << s;
+  }
+}
+
 /// A call that fails while its segment is in the fold: what has been read of it already is not given back once more,
 /// whenever that happens. (The ingress asserts that a buffer which is freed was in use.)
 TEST(RtlSwitch, ACallThatFailsInTheFoldFreesItsBuffersOnce) {
@@ -203,7 +246,7 @@ TEST(RtlSwitch, ACallThatFailsInTheFoldFreesItsBuffersOnce) {
     // The first member's contribution is here; the second one, which has no credit, asks.
     push(message(0, MessageType::kEager, 64));
     push(message(1, MessageType::kRequest, 0));
-    std::optional<SwitchModel::Frame> grant;
+    std::optional<SwitchModel::OutWord> grant;
     for (int cycle = 0; cycle < 500 && !grant; ++cycle) {
       leaf.tick();
       grant = leaf.pop();
@@ -230,7 +273,7 @@ TEST(RtlSwitch, TakesAnything) {
     std::mt19937_64 dice(seed);
     for (int i = 0; i < 100; ++i) {
       const auto [header, payload] = drawn_message(dice);
-      job.push(header.destination - 5, dice() % 3, header, payload);
+      job.push(header.destination - 5, static_cast<std::uint32_t>(dice() % 3), header, payload);
     }
     ASSERT_TRUE(job.run());
     std::uint64_t noticed = 0;
