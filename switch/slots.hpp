@@ -7,6 +7,7 @@
 // It is a template over the protocol's rules, so that tests can take one of them away; everybody else uses `Pool`.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -44,9 +45,21 @@ struct PoolShape {
 /// An operator of a user, by which a pool folds.
 struct PoolOperator {
   std::uint32_t element_bytes = 0;  ///< 0: there is none
-  /// out = a op b for so many elements; `out` may be `a`. False: it was stopped.
-  std::function<bool(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count)> fold{};
+  /// out = a op b for so many elements; `out` may be `a`. Takes its instructions from `budget`. False: it was stopped.
+  std::function<bool(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count,
+                     std::uint64_t& budget)>
+      fold{};
 };
+
+/// Instructions by which a turn is folded in which so many elements come in, of all children together. A pool is folded
+/// under the lock of its thread, which others' pools share: so a turn takes some five milliseconds of the interpreter
+/// at most, or, where very many elements come, what those of one datagram take for each datagram that has come.
+constexpr std::uint64_t fold_budget(std::uint64_t elements) {
+  constexpr std::uint64_t kForOne = 4096;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 19U;
+  constexpr std::uint64_t kForOneOfMany = 32;
+  return std::min(elements * kForOne, std::max(kMost, elements * kForOneOfMany));
+}
 
 /// Where a pool's frames go. The payload is valid during the call only, in which the pool must not be used.
 class Outlet {

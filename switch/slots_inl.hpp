@@ -299,8 +299,9 @@ bool BasicPool<kRules>::fold_by_operator(std::size_t version) {
   const SlotFrame said = versions_[version].said;
   const PoolOperator& op = operator_of(said.func);
   std::byte* const result = place(version, 0);
+  std::uint64_t budget = fold_budget(std::uint64_t{said.count} * members());
   for (std::uint32_t child = 1; child < members(); ++child) {
-    if (op.fold(result, place(version, child), result, said.count)) continue;
+    if (op.fold(result, place(version, child), result, said.count, budget)) continue;
     const std::uint32_t rank = shape_.children[child].first;
     refuse({SlotField::kOperator, said.call, rank, rank, static_cast<std::uint64_t>(said.func),
             static_cast<std::uint64_t>(said.dtype)},

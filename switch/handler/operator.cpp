@@ -46,7 +46,8 @@ std::optional<OperatorShape> operator_shape(const Program& program) {
   };
   const bool apart = shape.left + bytes <= shape.right || shape.right + bytes <= shape.left;
   const bool sound = words[0] == kOperatorMagic && shape.element_bytes >= 1 &&
-                     shape.element_bytes <= kMostElementBytes && shape.block >= 1 && shape.block <= kMostPayloadBytes &&
+                     shape.element_bytes <= kMostElementBytes &&
+                     shape.block >= kLeastOperatorBlock / shape.element_bytes && shape.block <= kMostPayloadBytes &&
                      program.memory_bytes <= kMostOperatorMemory && within(shape.left) && within(shape.right) &&
                      apart && program.entries[static_cast<std::size_t>(Function::kPayload)] != kNoFunction &&
                      program.entries[static_cast<std::size_t>(Function::kHeader)] == kNoFunction &&
@@ -60,28 +61,49 @@ Operator::Operator(std::span<const std::byte> binary)
 bool Operator::fold(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count,
                     std::string& why) const {
   const std::lock_guard lock(mutex_);
-  Surroundings around;
-  around.memory = memory_;
-  for (std::uint64_t done = 0; done < count;) {
-    const std::uint64_t n = std::min<std::uint64_t>(shape_.block, count - done);
-    const std::size_t bytes = n * shape_.element_bytes;
+  for (std::uint64_t done = 0; done < count; done += shape_.block) {
     const std::size_t at = done * shape_.element_bytes;
-    std::memcpy(memory_.data(), program_.data.data(), program_.data.size());
-    std::memset(memory_.data() + program_.data.size(), 0, memory_.size() - program_.data.size());
-    std::memcpy(memory_.data() + shape_.left, a + at, bytes);
-    std::memcpy(memory_.data() + shape_.right, b + at, bytes);
-    around.info[static_cast<std::size_t>(Info::kLength)] = static_cast<std::uint32_t>(n);
-    const Outcome outcome = run(program_, Function::kPayload, around, kOperatorBudget);
-    if (outcome.stop != Stop::kNone || outcome.verdict != kGoOn) {
-      why = sentence_of(program_, Function::kPayload, around, outcome);
-      // Of a message the rest may be dropped; of operands there is no rest.
-      if (why.empty())
-        why = formatted("{}: it gives {}, not US_GO_ON", place_of(program_, outcome.word), outcome.verdict);
+    std::uint64_t budget = kOperatorBudget;
+    if (!fold_block(a + at, b + at, out + at, std::min<std::uint64_t>(shape_.block, count - done), budget, why)) {
       return false;
     }
-    std::memcpy(out + at, memory_.data() + shape_.left, bytes);
-    done += n;
   }
+  return true;
+}
+
+bool Operator::fold(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count, std::uint64_t& budget,
+                    std::string& why) const {
+  const std::lock_guard lock(mutex_);
+  for (std::uint64_t done = 0; done < count; done += shape_.block) {
+    const std::size_t at = done * shape_.element_bytes;
+    if (!fold_block(a + at, b + at, out + at, std::min<std::uint64_t>(shape_.block, count - done), budget, why)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Under the lock.
+bool Operator::fold_block(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count,
+                          std::uint64_t& budget, std::string& why) const {
+  const std::size_t bytes = count * shape_.element_bytes;
+  std::memcpy(memory_.data(), program_.data.data(), program_.data.size());
+  std::memset(memory_.data() + program_.data.size(), 0, memory_.size() - program_.data.size());
+  std::memcpy(memory_.data() + shape_.left, a, bytes);
+  std::memcpy(memory_.data() + shape_.right, b, bytes);
+  Surroundings around;
+  around.memory = memory_;
+  around.info[static_cast<std::size_t>(Info::kLength)] = static_cast<std::uint32_t>(count);
+  const Outcome outcome = run(program_, Function::kPayload, around, budget);
+  budget -= std::min(budget, outcome.executed);
+  if (outcome.stop != Stop::kNone || outcome.verdict != kGoOn) {
+    why = sentence_of(program_, Function::kPayload, around, outcome);
+    // Of a message the rest may be dropped; of operands there is no rest.
+    if (why.empty())
+      why = formatted("{}: it gives {}, not US_GO_ON", place_of(program_, outcome.word), outcome.verdict);
+    return false;
+  }
+  std::memcpy(out, memory_.data() + shape_.left, bytes);
   return true;
 }
 

@@ -204,10 +204,10 @@ std::string PoolTable::set_operator(CallerId caller, const OperatorRequest& requ
     const std::uint64_t bytes = op->bytes() + 2 * request.binary.size();
     std::string fault = without_room(entry, request.func, bytes, most_bytes);
     if (!fault.empty()) return fault;
-    PoolOperator made{op->element_bytes(),
-                      [op](const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count) {
+    PoolOperator made{op->element_bytes(), [op](const std::byte* a, const std::byte* b, std::byte* out,
+                                                std::uint64_t count, std::uint64_t& budget) {
                         std::string why;
-                        return op->fold(a, b, out, count, why);
+                        return op->fold(a, b, out, count, budget, why);
                       }};
     entry.operators[request.func] = {request.hash, op->source(), op->element_bytes(), bytes};
     entry.worker->with_lock([&] { entry.pool->set_operator(request.func, std::move(made)); });

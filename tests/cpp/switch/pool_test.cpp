@@ -1,6 +1,7 @@
 // A pool of slots by itself: what it answers, refuses and keeps.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <random>
@@ -159,6 +160,27 @@ TEST_F(PoolTest, EveryOperatorIsFreeOfOrderOrHasBitsThatShowIt) {
       EXPECT_EQ(folds_in_any_order(func, dtype), !differs) << name_of(func) << " of " << name_of(dtype);
     }
   }
+}
+
+TEST_F(PoolTest, ChildrenOfATurnShareOneBudget) {
+  Pool pool(shape(4), *this);
+  std::vector<std::uint64_t> budgets;
+  const auto fold = [&](const std::byte*, const std::byte*, std::byte*, std::uint64_t, std::uint64_t& budget) {
+    budgets.push_back(budget);
+    budget -= std::min<std::uint64_t>(budget, 20'000);
+    return budget != 0;
+  };
+  pool.set_operator(Func::kUser0, {8, fold});
+  resume_all(pool, 4);
+  for (const std::uint32_t member : {2U, 0U, 1U, 3U}) {
+    give(pool, share(member, 0, Func::kUser0, Datatype::kUint64, std::vector<std::uint64_t>{member, 1}));
+  }
+  EXPECT_EQ(budgets, (std::vector<std::uint64_t>{4096 * 8, 4096 * 8 - 20'000}));
+  EXPECT_EQ(pool.state(), Pool::State::kRefused);
+  // A switch is held up for some milliseconds, however many elements an operator has.
+  EXPECT_EQ(fold_budget(1), 4096U);
+  EXPECT_EQ(fold_budget(1000), 1U << 19U);
+  EXPECT_EQ(fold_budget(100'000), 3'200'000U);
 }
 
 TEST_F(PoolTest, ADuplicateGetsTheResultOrLearnsWhoIsMissing) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "switch/handler/binary.hpp"
 #include "switch/handler/sentence.hpp"
 #include "tests/cpp/switch/handler/words.hpp"
@@ -19,13 +20,16 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::uint32_t kLeft = 128;
-constexpr std::uint32_t kRight = 256;
-constexpr std::uint32_t kCount = 1024;  ///< a word of memory that an operator must find as it was at the begin
+constexpr std::uint32_t kBlock = 512;
+constexpr std::uint32_t kRight = kLeft + 8 * kBlock;
+constexpr std::uint32_t kMemory = 10'000;
+constexpr std::uint32_t kCount = kMemory - 8;  ///< a word of memory that an operator must find as it was at the begin
 
-/// left[i] += right[i] on 64-bit integers, 16 at once; each function adds `kCount`, which is 0, and then changes it.
+/// left[i] += right[i] on 64-bit integers, `kBlock` at once; each function adds `kCount`, which is 0, and then changes
+/// it.
 Program adds() {
-  Program program = payload_of({
-      numbered(Op::kEnter, 0, 0, 63),
+  std::vector<Instruction> words{
+      numbered(Op::kEnter, 0, 0, kBlock - 1),
       numbered(Op::kLoad, 2, 1, kLeft),
       numbered(Op::kLoad, 3, 1, kRight),
       registers(Op::kAdd, Element::kI64, 2, 2, 3),
@@ -39,8 +43,9 @@ Program adds() {
       numbered(Op::kAgain, 0, 6, 1),
       numbered(Op::kStore, 4, 0, kCount),
       end(),
-  });
-  const std::uint32_t shape[] = {kOperatorMagic, 8, 16, kLeft, kRight};
+  };
+  Program program = payload_of(std::move(words), kMemory);
+  const std::uint32_t shape[] = {kOperatorMagic, 8, kBlock, kLeft, kRight};
   program.data.resize(sizeof shape);
   std::memcpy(program.data.data(), shape, sizeof shape);
   program.source = "adds.c";
@@ -50,7 +55,7 @@ Program adds() {
 TEST(HandlerOperator, FoldsBlocksOfWhichNoneSeesAnother) {
   const Operator op(write_binary(adds()));
   EXPECT_EQ(op.element_bytes(), 8U);
-  for (const std::size_t count : {1U, 15U, 16U, 17U, 100U}) {
+  for (const std::size_t count : {1U, kBlock - 1, kBlock, kBlock + 1, 3 * kBlock + 7}) {
     // One byte off, so that nothing is aligned.
     std::vector<std::byte> a(8 * count + 1);
     std::vector<std::byte> b(8 * count + 1);
@@ -88,6 +93,25 @@ TEST(HandlerOperator, SaysWhereItIsStopped) {
   EXPECT_THAT(why, HasSubstr("it gives 1, not US_GO_ON"));
 }
 
+TEST(HandlerOperator, BlocksShareABudgetThatIsGiven) {
+  const Operator op(write_binary(adds()));
+  std::vector<std::byte> data(8 * 3 * kBlock);
+  std::string why;
+  constexpr std::uint64_t kLots = 1U << 20U;
+  std::uint64_t budget = kLots;
+  ASSERT_TRUE(op.fold(data.data(), data.data(), data.data(), kBlock, budget, why)) << why;
+  const std::uint64_t one = kLots - budget;
+  EXPECT_GT(one, 10U * kBlock);
+  budget = 3 * one;
+  ASSERT_TRUE(op.fold(data.data(), data.data(), data.data(), 3 * kBlock, budget, why)) << why;
+  EXPECT_EQ(budget, 0U);
+  budget = 3 * one - 1;
+  EXPECT_FALSE(op.fold(data.data(), data.data(), data.data(), 3 * kBlock, budget, why));
+  EXPECT_THAT(why, HasSubstr(formatted("it has executed {} instructions", one - 1)));
+  EXPECT_EQ(budget, 0U);
+  EXPECT_FALSE(op.fold(data.data(), data.data(), data.data(), 1, budget, why));
+}
+
 TEST(HandlerOperator, IsNoneIfItsShapeCannotBe) {
   using Change = std::function<void(Program&)>;
   const auto word = [](std::size_t at, std::uint32_t value) -> Change {
@@ -98,9 +122,10 @@ TEST(HandlerOperator, IsNoneIfItsShapeCannotBe) {
       word(1, 0),
       word(1, 65),
       word(2, 0),
-      word(2, 17),  // left reaches into right
-      word(3, 16),  // into the shape
-      word(4, 4096 - 127),
+      word(2, kBlock - 1),  // less than 4096 bytes
+      word(2, kBlock + 1),  // left reaches into right
+      word(3, 16),          // into the shape
+      word(4, kMemory - 8 * kBlock + 1),
       word(4, ~0U),
       [](Program& program) { program.data.clear(); },
       [](Program& program) { program.memory_bytes = kMostOperatorMemory + 1; },

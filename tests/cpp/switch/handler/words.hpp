@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "switch/handler/interpreter.hpp"
+#include "switch/handler/operator.hpp"
 #include "switch/handler/program.hpp"
 
 namespace unisono::handler {
@@ -62,6 +63,29 @@ inline Program payload_of(std::vector<Instruction> words, std::uint32_t memory_b
   program.entries[static_cast<std::size_t>(Function::kPayload)] = 0;
   program.memory_bytes = memory_bytes;
   program.source = "by hand";
+  return program;
+}
+
+/// An operator: left[i] += right[i], of 64-bit integers.
+inline Program adds_elements() {
+  constexpr std::uint32_t kRight = 128 + 4096;
+  std::vector<Instruction> words{
+      numbered(Op::kEnter, 0, 0, 511),
+      numbered(Op::kLoad, 2, 1, 128),
+      numbered(Op::kLoad, 3, 1, kRight),
+      registers(Op::kAdd, Element::kI64, 2, 2, 3),
+      numbered(Op::kStore, 2, 1, 128),
+      immediate(Op::kAdd, Element::kI64, 1, 1, 8),
+      immediate(Op::kAdd, Element::kI64, 4, 4, 1),
+      numbered(Op::kInfo, 5, 0, static_cast<std::uint32_t>(Info::kLength)),
+      registers(Op::kCompare, Element::kI64, 6, 4, 5, 0, 1),
+      numbered(Op::kAgain, 0, 6, 1),
+      end(),
+  };
+  Program program = payload_of(std::move(words), kRight + 4096);
+  const std::uint32_t shape[] = {kOperatorMagic, 8, 512, 128, kRight};
+  program.data.resize(sizeof shape);
+  std::memcpy(program.data.data(), shape, sizeof shape);
   return program;
 }
 

@@ -267,27 +267,6 @@ TEST(SwitchHandlers, ASwitchThatTakesNoneSaysSo) {
   EXPECT_THAT(Client(one.address()).load("lengths", adds_lengths()).refusal, HasSubstr("takes no handlers"));
 }
 
-/// left[i] += right[i], of 64-bit integers.
-join::Blob adds_elements() {
-  handler::Program program = handler::payload_of({
-      handler::numbered(Op::kEnter, 0, 0, 63),
-      handler::numbered(Op::kLoad, 2, 1, 128),
-      handler::numbered(Op::kLoad, 3, 1, 640),
-      handler::registers(Op::kAdd, Element::kI64, 2, 2, 3),
-      handler::numbered(Op::kStore, 2, 1, 128),
-      handler::immediate(Op::kAdd, Element::kI64, 1, 1, 8),
-      handler::immediate(Op::kAdd, Element::kI64, 4, 4, 1),
-      handler::numbered(Op::kInfo, 5, 0, static_cast<std::uint32_t>(Info::kLength)),
-      handler::registers(Op::kCompare, Element::kI64, 6, 4, 5, 0, 1),
-      handler::numbered(Op::kAgain, 0, 6, 1),
-      handler::end(),
-  });
-  const std::uint32_t shape[] = {handler::kOperatorMagic, 8, 64, 128, 640};
-  program.data.resize(sizeof shape);
-  std::memcpy(program.data.data(), shape, sizeof shape);
-  return handler::write_binary(program);
-}
-
 TEST(SwitchOperators, AreForTheCommunicatorOfWhoAsks) {
   Serving one("one");
   const PoolRequest pool = request_for("one", 2);
@@ -298,7 +277,7 @@ TEST(SwitchOperators, AreForTheCommunicatorOfWhoAsks) {
     const auto said = by.ask(ControlKind::kOperator, packed(request), within(seconds(5)));
     return {reinterpret_cast<const char*>(said.data()), said.size()};
   };
-  const join::Blob binary = adds_elements();
+  const join::Blob binary = handler::write_binary(handler::adds_elements());
   OperatorRequest request{pool.id, Func::kUser0, sha256_of(binary), binary};
   EXPECT_EQ(ask(*owner, request), "");
   EXPECT_THAT(ask(*foreign, request), HasSubstr("no such communicator of this caller"));
@@ -322,13 +301,14 @@ TEST(SwitchOperators, HaveAQuarterOfTheRoomOfHandlersForOneJob) {
   ServiceSettings settings;
   settings.listen = "127.0.0.1:0";
   settings.name = "one";
-  settings.handlers.memory_bytes = 4 * 10'000;
+  settings.handlers.memory_bytes = 4 * 19'000;
   Serving one(settings);
   const auto caller = call_at(one.address());
   const PoolRequest pool = request_for("one", 2);
   ASSERT_TRUE(caller->make(pool, within(seconds(5))).made);
   const auto ask = [&](const PoolRequest& of, Func func) -> std::string {
-    const OperatorRequest request{of.id, func, sha256_of(adds_elements()), adds_elements()};
+    const OperatorRequest request{of.id, func, sha256_of(handler::write_binary(handler::adds_elements())),
+                                  handler::write_binary(handler::adds_elements())};
     const auto said = caller->ask(ControlKind::kOperator, packed(request), within(seconds(5)));
     return {reinterpret_cast<const char*>(said.data()), said.size()};
   };
@@ -353,7 +333,8 @@ TEST(SwitchOperators, TreesDoNotFoldByThem) {
   const PoolRequest pool = tree_for("top", {"left"}, 2);
   const auto caller = call_at(left.address());
   ASSERT_TRUE(caller->make(pool, within(seconds(10))).made);
-  const OperatorRequest request{pool.id, Func::kUser0, sha256_of(adds_elements()), adds_elements()};
+  const OperatorRequest request{pool.id, Func::kUser0, sha256_of(handler::write_binary(handler::adds_elements())),
+                                handler::write_binary(handler::adds_elements())};
   const auto said = caller->ask(ControlKind::kOperator, packed(request), within(seconds(5)));
   EXPECT_THAT(std::string(reinterpret_cast<const char*>(said.data()), said.size()), HasSubstr("is in a tree"));
 }
