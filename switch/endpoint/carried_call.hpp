@@ -60,6 +60,7 @@ class CarriedCall final : public KernelRun {
   const Call call;  // NOLINT(misc-non-private-member-variables-in-classes): its communicator works with all of these
   const std::byte* const src;
   std::byte* const dst;
+  Func func = Func::kNone;  ///< at the switches; an operator of the user may be freed before the call begins there
   State state = State::kQueued;
   std::vector<CarriedPart> parts{};
   std::uint32_t left = 0;  ///< calls among the ranks that have not ended

@@ -112,20 +112,30 @@ CarriedCommunicator::~CarriedCommunicator() {
 }
 
 void CarriedCommunicator::add_operator(Func here, Func at_switches, std::uint32_t element_bytes) {
-  std::erase_if(operators_, [&](const OwnOperator& one) { return one.here == here; });
-  operators_.push_back({here, at_switches, element_bytes, identity_of(here)});
+  std::erase_if(operators_, [&](const OwnOperator& one) { return one.at_switches == at_switches; });
+  operators_.push_back({at_switches, element_bytes, identity_of(here)});
 }
 
 const CarriedCommunicator::OwnOperator* CarriedCommunicator::own_operator(Func here) const {
+  const std::uint32_t identity = identity_of(here);
+  if (identity == 0) return nullptr;
+  // Of several numbers there the last one, on every rank.
   const auto found =
-      std::find_if(operators_.begin(), operators_.end(), [&](const auto& one) { return one.here == here; });
-  return found == operators_.end() || found->identity != identity_of(here) ? nullptr : &*found;
+      std::find_if(operators_.rbegin(), operators_.rend(), [&](const auto& one) { return one.identity == identity; });
+  return found == operators_.rend() ? nullptr : &*found;
 }
 
+/// The number that an operator has in this process now, whichever it had when calls by it were carried. None if it has
+/// been freed: calls by none fail.
 Func CarriedCommunicator::func_here(Func at_switches) const {
-  const auto found = std::find_if(operators_.begin(), operators_.end(),
-                                  [&](const auto& one) { return one.at_switches == at_switches; });
-  return found == operators_.end() ? at_switches : found->here;
+  if (!is_user(at_switches)) return at_switches;
+  for (const OwnOperator& one : operators_) {
+    if (one.at_switches != at_switches) continue;
+    for (const Func func : kAllFunc) {
+      if (is_user(func) && identity_of(func) == one.identity) return func;
+    }
+  }
+  return Func::kNone;
 }
 
 /// Alike on all ranks: it looks at nothing that the call does not have alike on all of them.
@@ -162,7 +172,9 @@ std::shared_ptr<CarriedCall> CarriedCommunicator::carry(const Call& call, const 
   if (call.in_place && call.collective == Collective::kAllgather) {
     from = dst + shape_.rank * call.count * element_bytes(call);
   }
-  return calls_.emplace_back(std::make_shared<CarriedCall>(*this, call, from, dst));
+  const auto& made = calls_.emplace_back(std::make_shared<CarriedCall>(*this, call, from, dst));
+  if (combines(call.collective)) made->func = is_user(call.func) ? own_operator(call.func)->at_switches : call.func;
+  return made;
 }
 
 /// Long vectors are shared by the pools; short ones go by one of them, each by the next.
@@ -171,8 +183,7 @@ std::vector<CarriedPart> CarriedCommunicator::parts_of(const CarriedCall& of) co
   SlotCall whole;
   whole.sequence = sequence_;
   whole.collective = call.collective;
-  whole.func = combines(call.collective) ? call.func : Func::kNone;
-  if (is_user(whole.func)) whole.func = own_operator(whole.func)->at_switches;
+  whole.func = of.func;
   whole.dtype = call.dtype;
   whole.count = call.count;
   whole.src = of.src;

@@ -127,11 +127,11 @@ class CarriedCommunicator {
   };
   using Then = std::function<void(CallStarter& starter)>;
 
+  /// By identity, which ranks agree on; numbers of a process differ from rank to rank, and change hands.
   struct OwnOperator {
-    Func here = Func::kNone;
     Func at_switches = Func::kNone;
     std::uint32_t element_bytes = 0;
-    std::uint32_t identity = 0;  ///< a number may belong to another operator later
+    std::uint32_t identity = 0;
   };
   const OwnOperator* own_operator(Func here) const;
   Func func_here(Func at_switches) const;
@@ -151,7 +151,7 @@ class CarriedCommunicator {
   void broken(ErrorCode code, const std::string& why);
   bool take_ended(CallStarter& starter);
   void run(CallStarter& starter, const CallRequest& request, Then then);
-  CallRequest among_ranks(std::size_t pool, Collective collective, const CarriedPart& like) const;
+  CallRequest among_ranks(std::size_t pool, Collective collective, Func func, const SlotCall& like) const;
   std::uint32_t rank_of(std::size_t pool, std::uint32_t order) const { return ranks_[pool][order]; }
 
   const CarriedShape shape_;

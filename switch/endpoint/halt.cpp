@@ -135,14 +135,15 @@ void CarriedCommunicator::heard_all(CallStarter& starter) {
 }
 
 /// A call among the ranks that folds as the switches do.
-CallRequest CarriedCommunicator::among_ranks(std::size_t pool, Collective collective, const CarriedPart& like) const {
+CallRequest CarriedCommunicator::among_ranks(std::size_t pool, Collective collective, Func func,
+                                             const SlotCall& like) const {
   CallRequest request;
   request.communicator = shape_.shadow;
   request.call.collective = collective;
-  request.call.func = combines(collective) ? func_here(like.call.func) : Func::kNone;
-  request.call.dtype = like.call.dtype;
+  request.call.func = combines(collective) ? func : Func::kNone;
+  request.call.dtype = like.dtype;
   request.call.tree = trees_[pool];
-  request.call.root = rank_of(pool, like.call.root);
+  request.call.root = rank_of(pool, like.root);
   request.algorithm = find_algorithm(collective, "switch");
   return request;
 }
@@ -169,14 +170,13 @@ void CarriedCommunicator::mend_next(CallStarter& starter) {
     return;
   }
   const SlotFrame& head = given->head;
-  CarriedPart like;
-  like.call.func = head.func;
-  like.call.dtype = head.dtype;
-  like.call.root = head.root;
+  SlotCall like;
+  like.dtype = head.dtype;
+  like.root = head.root;
   Collective collective = head.opcode;
   if (collective == Collective::kReduceScatter) collective = Collective::kReduce;
   if (collective == Collective::kAllgather) collective = Collective::kBcast;
-  CallRequest request = among_ranks(pool, collective, like);
+  CallRequest request = among_ranks(pool, collective, func_here(head.func), like);
   request.call.count = head.count;
   const std::size_t bytes = std::size_t{head.count} * bytes_of(head.dtype);
   const auto source = std::make_shared<std::vector<std::byte>>(given->payload.begin(), given->payload.end());
@@ -217,7 +217,7 @@ void CarriedCommunicator::by_ranks(CallStarter& starter, const std::shared_ptr<C
     const std::uint64_t from = blocks ? 0 : turns.chunk(first - part.base).from;
     const std::size_t size = bytes_of(part.call.dtype);
     const std::uint64_t count = part.call.count - from;
-    CallRequest request = among_ranks(part.pool, collective, part);
+    CallRequest request = among_ranks(part.pool, collective, call->call.func, part.call);
     request.call.count = count;
     const bool is_root = request.call.root == shape_.rank;
     const bool gives = collective != Collective::kBcast || is_root;

@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "core/crc32c.hpp"
+#include "core/user_op.hpp"
+#include "switch/handler/binary.hpp"
 #include "tests/cpp/switch/endpoint/carried_job.hpp"
+#include "tests/cpp/switch/handler/words.hpp"
 
 namespace unisono::slots {
 namespace {
@@ -89,10 +93,94 @@ void run_all(const Rank& own, std::uint64_t count) {
   own.engine.run(own.request(Collective::kBarrier, Datatype::kNone, 0));
 }
 
+int add(const void* a, const void* b, void* out, std::uint64_t count, int, void*) {
+  const auto* left = static_cast<const std::int64_t*>(a);
+  const auto* right = static_cast<const std::int64_t*>(b);
+  auto* sums = static_cast<std::int64_t*>(out);
+  for (std::uint64_t i = 0; i < count; ++i) sums[i] = left[i] + right[i];
+  return 0;
+}
+
+/// Has the switches of a rank's job fold by `func`, as all its ranks say.
+void carry_operator(const Rank& own, Func func, std::barrier<>& all) {
+  if (own.rank == 0) {
+    const std::vector<std::byte> binary = handler::write_binary(handler::adds_elements());
+    EXPECT_EQ(own.aggregation.load_operator(0, Func::kUser3, binary), "");
+  }
+  all.arrive_and_wait();
+  own.aggregation.add_operator(0, func, Func::kUser3, 8);
+}
+
 std::uint64_t counter_of(const std::string& address, const std::string& name) {
   const std::string status = ask_at(address, "status");
   const std::size_t at = status.find("\"" + name + "\":");
   return at == std::string::npos ? ~std::uint64_t{0} : std::stoull(status.substr(at + name.size() + 3));
+}
+
+// Numbers of a process change hands: what an operator is to ranks is its name.
+TEST(Carried, AnOperatorThatGetsAnotherNumberIsCarriedAsBefore) {
+  Serving one("one");
+  const UserOp op{"adds", add, nullptr, true};
+  const Func before = add_user_op(op);
+  Func after = before;
+  std::barrier all(kRanks);
+  std::atomic<std::uint64_t> frames{0};
+  const auto errors = run_carried(kRanks, settings_for({one.address()}), [&](Rank& own) {
+    carry_operator(own, before, all);
+    all.arrive_and_wait();
+    if (own.rank == 0) {
+      remove_user_op(before);
+      add_user_op({"another", add, nullptr, true});
+      after = add_user_op(op);
+      frames = counter_of(one.address(), "frames_in");
+    }
+    all.arrive_and_wait();
+    std::vector<std::int64_t> mine = values(own.rank, 100);
+    CallRequest request = own.sum_in_place(Datatype::kInt64, mine);
+    request.call.func = after;
+    own.engine.run(request);
+    ASSERT_EQ(mine[99], 15 * 1000003 + 99 * 45);
+    all.arrive_and_wait();
+  });
+  EXPECT_THAT(errors, Each(""));
+  EXPECT_NE(before, after);
+  EXPECT_GE(counter_of(one.address(), "frames_in"), frames + kRanks);
+  remove_user_op(before);
+  remove_user_op(after);
+}
+
+TEST(Carried, AnOperatorThatIsFreedBeforeItsCallBeginsDoesNoHarm) {
+  Serving one("one");
+  const Func func = add_user_op({"adds", add, nullptr, true});
+  std::barrier all(kRanks);
+  const auto errors = run_carried(kRanks, settings_for({one.address()}), [&](Rank& own) {
+    carry_operator(own, func, all);
+    std::vector<std::int64_t> mine = values(own.rank, 100);
+    CallRequest request = own.sum_in_place(Datatype::kInt64, mine);
+    request.call.func = func;
+    CallRequest held = own.request(Collective::kRecv, Datatype::kInt64, 1);
+    std::vector<std::int64_t> word{7};
+    held.call.root = 1;
+    held.dst = Rank::binding(word);
+    CallId first{};
+    if (own.rank == 0) {
+      first = own.engine.submit(held);
+      request.wait_for = std::span(&first, 1);
+    }
+    const CallId call = own.engine.submit(request);
+    all.arrive_and_wait();
+    if (own.rank == 0) remove_user_op(func);
+    all.arrive_and_wait();
+    if (own.rank == 1) {
+      CallRequest frees = own.request(Collective::kSend, Datatype::kInt64, 1);
+      frees.src = Rank::binding(word);
+      own.engine.run(frees);
+    }
+    ASSERT_EQ(own.engine.wait(call).code, ErrorCode::kOk);
+    ASSERT_EQ(mine[99], 15 * 1000003 + 99 * 45);
+    all.arrive_and_wait();
+  });
+  EXPECT_THAT(errors, Each(""));
 }
 
 TEST(Carried, SixCollectivesOfAnyLength) {
