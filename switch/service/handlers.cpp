@@ -110,7 +110,11 @@ LoadAnswer Handlers::load(CallerId caller, const LoadRequest& request) {
     const auto found = loaded_.find(request.which);
     Loaded* const there = found == loaded_.end() ? nullptr : found->second.get();
     if (there != nullptr && there->hash == hash && !request.anew) {
-      if (request.stays) there->of = 0;
+      if (request.stays) {
+        there->stays = true;
+      } else {
+        there->wanted_by.insert(caller);
+      }
       return {"", false};
     }
     made->bytes = bytes_taken(made->program, request.binary.size());
@@ -118,7 +122,10 @@ LoadAnswer Handlers::load(CallerId caller, const LoadRequest& request) {
     if (!fault.empty()) return {std::move(fault), false};
     made->memory = memory_of(made->program);
     made->hash = hash;
-    made->of = request.stays ? 0 : caller;
+    made->stays = request.stays;
+    // Whoever wanted it before has it still, with memory anew.
+    if (there != nullptr && there->hash == hash) made->wanted_by = there->wanted_by;
+    if (!request.stays) made->wanted_by.insert(caller);
     HandlerReport& report = made->report;
     report.which = request.which;
     report.hash = hash;
@@ -192,7 +199,7 @@ void Handlers::gone(CallerId caller) {
   callers_.erase(caller);
   for (auto one = loaded_.begin(); one != loaded_.end();) {
     const auto next = std::next(one);
-    if (one->second->of == caller) remove(one);
+    if (one->second->wanted_by.erase(caller) != 0 && !one->second->stays && one->second->wanted_by.empty()) remove(one);
     one = next;
   }
 }

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -91,7 +92,8 @@ class Handlers {
     handler::Program program;
     Digest hash{};
     std::uint64_t bytes = 0;        ///< that count against the limit
-    CallerId of = 0;                ///< with whom it goes; 0: it stays
+    bool stays = true;              ///< when nobody wants it
+    std::set<CallerId> wanted_by;   ///< those with the last of whom it goes
     std::vector<std::byte> memory;  ///< of the thread alone
     HandlerReport report;           ///< counters: by the lock
   };

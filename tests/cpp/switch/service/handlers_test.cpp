@@ -183,6 +183,28 @@ TEST(SwitchHandlers, MessagesThatBreakOffLeaveAHandlerUsable) {
   EXPECT_TRUE(comes([&] { return other.run("own", {1}).state == State::kRefused; }, seconds(2)));
 }
 
+TEST(SwitchHandlers, GoesWithTheLastWhoWantedIt) {
+  Serving one("one");
+  auto first = std::make_unique<Client>(one.address());
+  auto second = std::make_unique<Client>(one.address());
+  ASSERT_TRUE(first->load("lengths", adds_lengths(), false).fresh);
+  ASSERT_FALSE(second->load("lengths", adds_lengths(), false).fresh);
+  ASSERT_TRUE(first->load("anew", adds_lengths(1), false).fresh);
+  ASSERT_TRUE(second->load("anew", adds_lengths(1), false, true).fresh);
+  ASSERT_TRUE(first->load("stays", adds_lengths(2), false).fresh);
+  ASSERT_FALSE(second->load("stays", adds_lengths(2), true).fresh);
+  ASSERT_TRUE(first->load("own", adds_lengths(3), false).fresh);
+  first.reset();
+  Client other(one.address());
+  ASSERT_TRUE(comes([&] { return other.run("own", {1}).state == State::kRefused; }, seconds(2)));
+  EXPECT_EQ(sum_in(other.run("lengths", {11})), 11U);
+  EXPECT_EQ(sum_in(other.run("anew", {11})), 12U);
+  second.reset();
+  EXPECT_TRUE(comes([&] { return other.run("lengths", {1}).state == State::kRefused; }, seconds(2)));
+  EXPECT_TRUE(comes([&] { return other.run("anew", {1}).state == State::kRefused; }, seconds(2)));
+  EXPECT_EQ(sum_in(other.run("stays", {11})), 13U);
+}
+
 TEST(SwitchHandlers, ALongMessageDoesNotKeepOthersWaiting) {
   Serving one("one");
   Client slow(one.address());
