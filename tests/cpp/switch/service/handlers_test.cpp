@@ -56,6 +56,22 @@ join::Blob goes_round() {
   return handler::write_binary(program);
 }
 
+/// Adds the lengths of all packets, and writes the sum behind each of them, after some 30,000 instructions.
+join::Blob sums_slowly() {
+  return handler::write_binary(handler::payload_of({
+      handler::numbered(Op::kEnter, 0, 0, 9'999),
+      handler::immediate(Op::kAdd, Element::kI64, 3, 3, 1),
+      handler::immediate(Op::kCompare, Element::kI64, 4, 3, 10'000, 1),
+      handler::numbered(Op::kAgain, 0, 4, 1),
+      handler::numbered(Op::kLoad, 1, 0, 0),
+      handler::numbered(Op::kInfo, 2, 0, static_cast<std::uint32_t>(Info::kLength)),
+      handler::registers(Op::kAdd, Element::kI64, 1, 1, 2),
+      handler::numbered(Op::kStore, 1, 0, 0),
+      handler::registers(Op::kPut, Element::kI64, 0, 1),
+      handler::end(),
+  }));
+}
+
 /// A connection that loads and runs.
 class Client {
  public:
@@ -205,20 +221,64 @@ TEST(SwitchHandlers, GoesWithTheLastWhoWantedIt) {
   EXPECT_EQ(sum_in(other.run("stays", {11})), 13U);
 }
 
-TEST(SwitchHandlers, ALongMessageDoesNotKeepOthersWaiting) {
+TEST(SwitchHandlers, OthersHaveTheirTurnsWithinARequest) {
   Serving one("one");
   Client slow(one.address());
   Client quick(one.address());
-  ASSERT_EQ(slow.load("lengths", adds_lengths()).refusal, "");
-  ASSERT_EQ(slow.load("round", goes_round()).refusal, "");
+  ASSERT_EQ(slow.load("sums", sums_slowly()).refusal, "");
+  ASSERT_EQ(quick.load("lengths", adds_lengths()).refusal, "");
+  std::atomic<bool> answered{false};
+  RunAnswer answer;
   std::thread working([&] {
-    for (int i = 0; i < 16; ++i) slow.run("round", {1});
-    for (int i = 0; i < 16; ++i) slow.run("lengths", std::vector<std::size_t>(kMostPacketsAtOnce, 1), 0, 1U << 20U);
+    RunRequest request{{{}, "sums"}, 0, 1, 0, 0, kMostPacketsAtOnce, 0, {}};
+    for (std::uint32_t i = 0; i < kMostPacketsAtOnce; ++i) request.payloads.emplace_back(i % 7);
+    answer = *run_answer_in(slow.connection().ask(ControlKind::kRun, packed(request), within(seconds(120))));
+    answered.store(true);
   });
-  const auto begin = join::Clock::now();
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(quick.run("lengths", {}, 0, 0).state, State::kGoesOn);
-  EXPECT_LT(join::Clock::now() - begin, seconds(5));
+  const auto begun = [&] { return ask_at(one.address(), "stat sums").find("\"packets\":0,") == std::string::npos; };
+  EXPECT_TRUE(comes(begun, seconds(10)));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(sum_in(quick.run("lengths", {3})), 3U * (i + 1));
+  EXPECT_FALSE(answered.load()) << "the quick one has waited for the slow one's end";
   working.join();
+  // As if nobody had come between.
+  EXPECT_EQ(answer.state, State::kGoesOn) << answer.sentence;
+  EXPECT_EQ(answer.taken, kMostPacketsAtOnce);
+  ASSERT_EQ(answer.outputs.size(), kMostPacketsAtOnce);
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < kMostPacketsAtOnce; ++i) {
+    std::uint64_t written = 0;
+    ASSERT_EQ(answer.outputs[i].size(), sizeof written);
+    std::memcpy(&written, answer.outputs[i].data(), sizeof written);
+    ASSERT_EQ(written, sum += i % 7) << i;
+  }
+}
+
+TEST(SwitchHandlers, FourRequestsOfACallerWait) {
+  Handlers handlers({}, [] {});
+  ASSERT_EQ(handlers.load(1, {{{}, "lengths"}, true, false, sha256_of(adds_lengths()), adds_lengths()}).refusal, "");
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    handlers.run(1, i, {{{}, "lengths"}, 0, 1, 0, 0, 1, 0, {join::Blob(i + 1)}});
+  }
+  handlers.run(2, 6, {{{}, "lengths"}, 0, 1, 0, 0, 1, 0, {join::Blob(100)}});  // another's own four
+  const std::vector<HandlerAnswer> refused = handlers.take_answers();
+  ASSERT_EQ(refused.size(), 2U);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(refused[i].number, 4 + i);
+    EXPECT_EQ(refused[i].answer.state, State::kRefused);
+    EXPECT_THAT(refused[i].answer.sentence, HasSubstr("4 requests of this caller wait already"));
+  }
+  handlers.start();
+  std::vector<std::uint32_t> numbers;
+  EXPECT_TRUE(comes(
+      [&] {
+        for (const HandlerAnswer& one : handlers.take_answers()) {
+          EXPECT_EQ(one.answer.state, State::kGoesOn);
+          numbers.push_back(one.number);
+        }
+        return numbers.size() == 5;
+      },
+      seconds(5)));
+  EXPECT_EQ(numbers, (std::vector<std::uint32_t>{0, 6, 1, 2, 3}));
 }
 
 TEST(SwitchHandlers, AggregationGoesOnWhileTheyRun) {
