@@ -12,8 +12,8 @@
 
 namespace unisono::slots {
 
-/// Whose a handler is. All zeros: of everybody who knows the switch's secret; else of the job that has this id, which
-/// is random and which no other job is told.
+/// Whose a handler is. All zeros: of everybody who knows the switch's secret; else of who knows this number, which is
+/// random, and which the switch tells nobody. It is not the id of a job, which a switch tells everybody who asks.
 using HandlerOwner = PoolId;
 
 /// How a handler is called in a switch; each owner has names of its own.

@@ -92,6 +92,12 @@ Json json_of(const PoolReport& report) {
   return json;
 }
 
+/// Whose a handler is, for people: who knows the owner itself may run and unload what it has.
+std::string sign_of(const HandlerOwner& owner) {
+  constexpr std::size_t kLength = 16;
+  return hex_of(sha256_of(owner)).substr(0, kLength);
+}
+
 }  // namespace
 
 std::string text_of(const StatusReport& report) {
@@ -164,7 +170,7 @@ std::string text_of(const HandlersReport& handlers) {
     Json stops = Json::object();
     for (const auto& [reason, times] : one.stops) stops[reason] = times;
     list.push_back({{"name", one.which.name},
-                    {"job", one.which.owner == HandlerOwner{} ? Json(nullptr) : Json(hex(one.which.owner))},
+                    {"job", one.which.owner == HandlerOwner{} ? Json(nullptr) : Json(sign_of(one.which.owner))},
                     {"hash", hex_of(one.hash)},
                     {"source", one.source},
                     {"instructions", one.words},

@@ -166,6 +166,9 @@ TEST(SwitchHandlers, RefusesInASentenceAndOthersGoOn) {
   EXPECT_EQ(foreign.load("good", adds_lengths(8)).refusal, "");
   EXPECT_EQ(sum_in(foreign.run("good", {1})), 9U);
   EXPECT_THAT(foreign.load("more", adds_lengths(9)).refusal, HasSubstr("for this job"));
+  // Who knows an owner may do as it does, so that nobody is told more than which handlers are of the same.
+  const std::string stat = ask_at(one.address(), "stat good");
+  EXPECT_THAT(stat, HasSubstr("\"job\":\"" + hex_of(sha256_of(foreign.owner)).substr(0, 16) + "\""));
   EXPECT_EQ(sum_in(good.run("good", {3})), 3U);
 }
 
