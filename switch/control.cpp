@@ -296,15 +296,21 @@ ControlConnection::ControlConnection(const std::string& where, std::span<const s
   const std::optional<Welcome> welcome = welcome_in(reader_.body());
   if (!welcome) fail("it says something else than expected; use one version of Unisono");
   welcome_ = *welcome;
+  reader_.restart();
 }
 
 Blob ControlConnection::ask(ControlKind kind, std::span<const std::byte> body, join::Deadline deadline) {
+  if (!connection_.valid()) fail("the connection was closed, for the switch had not taken a question in time");
   ControlFrame frame{kind, ++number_, Blob(body.begin(), body.end())};
-  if (!join::send_frame(connection_, FrameKind::kGive, packed(frame), deadline)) fail("it has closed the connection");
+  if (!join::send_frame(connection_, FrameKind::kGive, packed(frame), deadline)) {
+    // A part of it may have gone, and the switch would take what is said next for the rest.
+    connection_.reset();
+    fail(join::Clock::now() < deadline ? "it has closed the connection" : "it has not taken a question in time");
+  }
   for (;;) {
-    reader_.restart();
     switch (reader_.read_until(connection_, deadline)) {
       case FrameReader::Progress::kMore:
+        // What has come of the answer stays in the reader, and the next question begins with the rest.
         fail("it has not answered in time");
       case FrameReader::Progress::kClosed:
         fail("it has closed the connection");
@@ -316,6 +322,7 @@ Blob ControlConnection::ask(ControlKind kind, std::span<const std::byte> body, j
     if (reader_.kind() == FrameKind::kRefused) fail(reader_.body_text());
     const std::optional<ControlFrame> answer = control_frame_in(reader_.body());
     if (reader_.kind() != FrameKind::kAll || !answer) fail("it says something else than expected");
+    reader_.restart();
     if (answer->number == frame.number) return answer->body;  // else to a question that was given up
   }
 }
@@ -327,15 +334,18 @@ PoolAnswer ControlConnection::make(const PoolRequest& request, join::Deadline de
 }
 
 void ControlConnection::free(const PoolId& id) noexcept {
+  if (!connection_.valid()) return;
   try {
     const ControlFrame frame{ControlKind::kFree, ++number_, Blob(id.begin(), id.end())};
-    join::send_frame(connection_, FrameKind::kGive, packed(frame), join::Clock::now() + std::chrono::milliseconds(100));
+    const join::Deadline deadline = join::Clock::now() + std::chrono::milliseconds(100);
+    if (!join::send_frame(connection_, FrameKind::kGive, packed(frame), deadline)) connection_.reset();
   } catch (const std::exception&) {
     // The switch frees what belongs to a connection when that ends.
   }
 }
 
 bool ControlConnection::ended() {
+  if (!connection_.valid()) return true;
   for (;;) {
     // Late answers are of no use.
     switch (reader_.read(connection_)) {

@@ -137,12 +137,13 @@ class ControlConnection {
   /// Connects, and proves. `where` is HOST:PORT.
   ControlConnection(const std::string& where, std::span<const std::byte> secret, join::Deadline deadline);
   const Welcome& welcome() const { return welcome_; }
-  /// Sends a request and waits for its answer.
+  /// Sends a request and waits for its answer. Throws Error(kBootstrap); after an answer that has not come in time
+  /// others may be asked for, after a request that was not taken in time not.
   join::Blob ask(ControlKind kind, std::span<const std::byte> body, join::Deadline deadline);
   PoolAnswer make(const PoolRequest& request, join::Deadline deadline);
   /// Best effort.
   void free(const PoolId& id) noexcept;
-  /// Whether the other end has closed it; never waits.
+  /// Whether it is closed, by either end; never waits.
   bool ended();
   int descriptor() const { return connection_.get(); }
 

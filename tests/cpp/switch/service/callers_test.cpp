@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <string>
+#include <thread>
+
 #include "tests/cpp/switch/service/members.hpp"
 
 namespace unisono::slots {
@@ -113,6 +116,53 @@ TEST(Callers, WhoProveNothingGiveWayToOthers) {
   EXPECT_TRUE(call_at(one.address())->make(request_for("one", 2), within(seconds(5))).made);
   EXPECT_EQ(silent.front()->hear(), FrameReader::Progress::kClosed);
   EXPECT_THAT(ask_at(one.address(), "status"), testing::Not(HasSubstr(R"("crowded":0)")));
+}
+
+/// A switch that answers its first question in two halves, the second half when the next question has come.
+void answer_in_halves(const join::Descriptor& listener) {
+  join::Descriptor connection;
+  while (!connection.valid()) connection = join::accept_from(listener);
+  FrameReader reader(kMostControlBytes);
+  const auto hear = [&] {
+    reader.restart();
+    ASSERT_EQ(reader.read_until(connection, within(seconds(5))), FrameReader::Progress::kComplete);
+  };
+  hear();
+  join::Hello hello{};
+  ASSERT_TRUE(reader.body_as(FrameKind::kHello, hello));
+  join::Challenge challenge{};
+  fill_random(challenge.nonce);
+  challenge.proof = proof_of_switch(bytes_of_text(kSecret), hello, challenge.nonce);
+  join::send_frame(connection, FrameKind::kChallenge, std::as_bytes(std::span(&challenge, 1)), within(seconds(5)));
+  hear();
+  Welcome welcome;
+  welcome.name = "halves";
+  join::send_frame(connection, FrameKind::kAll, packed(welcome), within(seconds(5)));
+  join::Blob answers;
+  std::size_t half = 0;
+  for (std::uint32_t number = 1; number <= 2; ++number) {
+    hear();
+    const join::Blob body = packed(ControlFrame{ControlKind::kAsk, number, join::Blob(100 * number)});
+    const join::FrameHead head{join::kFrameMagic, join::kProtocol, FrameKind::kAll,
+                               static_cast<std::uint32_t>(body.size())};
+    const auto begin = std::as_bytes(std::span(&head, 1));
+    answers.insert(answers.end(), begin.begin(), begin.end());
+    answers.insert(answers.end(), body.begin(), body.end());
+    const std::size_t end = number == 1 ? answers.size() / 2 : answers.size();
+    ::send(connection.get(), answers.data() + half, end - half, MSG_NOSIGNAL);
+    half = end;
+  }
+  hear();  // until the caller has taken the second
+}
+
+TEST(Callers, WhoGiveUpAnAnswerInItsMiddleGetTheNextOne) {
+  const join::Descriptor listener = join::listen_anywhere();
+  std::jthread answering([&] { answer_in_halves(listener); });
+  const auto caller = call_at("127.0.0.1:" + std::to_string(join::port_of(listener)));
+  EXPECT_THROW(caller->ask(ControlKind::kAsk, {}, within(std::chrono::milliseconds(300))), Error);
+  EXPECT_FALSE(caller->ended());
+  EXPECT_EQ(caller->ask(ControlKind::kAsk, {}, within(seconds(5))).size(), 200U);
+  caller->free({});
 }
 
 TEST(Callers, WhoReadNoAnswersAreClosed) {
