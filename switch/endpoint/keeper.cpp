@@ -36,10 +36,41 @@ Keeper::~Keeper() {
 ControlConnection& Keeper::connected(std::size_t address, join::Deadline deadline) {
   Connection& connection = connections_[address];
   if (connection.open && connection.open->ended()) connection.open.reset();
-  if (!connection.open) {
-    connection.open = std::make_unique<ControlConnection>(addresses_[address], bytes_of_text(secret_), deadline);
+  if (connection.open) return *connection.open;
+  connection.open = std::make_unique<ControlConnection>(addresses_[address], bytes_of_text(secret_), deadline);
+  try {
+    ask_again(address, deadline);
+  } catch (const Error&) {
+    connection.open.reset();  // a connection has all of its pools, or is none
+    throw;
   }
   return *connection.open;
+}
+
+/// By a new connection, for all that the switch has lost with the one before.
+void Keeper::ask_again(std::size_t address, join::Deadline deadline) {
+  Connection& connection = connections_[address];
+  const auto refused = [&](const PoolRequest& request, const std::string& what, const std::string& why) {
+    if (!logs(LogLevel::kInfo)) return;
+    log(LogLevel::kInfo, formatted("the switch at {}, which was started anew, does not take {} of communicator {}: {}",
+                                   addresses_[address], what, request.communicator, why));
+  };
+  for (const auto& [id, request] : connection.pools) {
+    const PoolAnswer answer = connection.open->make(request, deadline);
+    if (!answer.made) {
+      refused(request, "the calls", answer.refusal);
+      continue;
+    }
+    const auto operators = connection.operators.find(id);
+    if (operators == connection.operators.end()) continue;
+    // Frames that come before the operator does are repeated.
+    for (const OperatorRequest& op : operators->second) {
+      const join::Blob said = connection.open->ask(ControlKind::kOperator, packed(op), deadline);
+      if (said.empty()) continue;
+      refused(request, formatted("operator {}", name_of(op.func)),
+              {reinterpret_cast<const char*>(said.data()), said.size()});
+    }
+  }
 }
 
 Welcome Keeper::welcome(std::size_t address, join::Deadline deadline) {
@@ -96,21 +127,9 @@ void Keeper::look_after(std::size_t address) {
   if (connection.pools.empty() || (connection.open && !connection.open->ended())) return;
   const join::Deadline deadline = join::Clock::now() + kTry;
   try {
-    connection.open.reset();
-    ControlConnection& again = connected(address, deadline);
-    for (const auto& [id, request] : connection.pools) {
-      const PoolAnswer answer = again.make(request, deadline);
-      // Frames that come before the operator does are repeated.
-      for (const OperatorRequest& op : connection.operators[id])
-        again.ask(ControlKind::kOperator, packed(op), deadline);
-      if (!answer.made && logs(LogLevel::kInfo)) {
-        log(LogLevel::kInfo,
-            formatted("the switch at {}, which was started anew, does not take communicator {} again: {}",
-                      addresses_[address], request.communicator, answer.refusal));
-      }
-    }
+    connected(address, deadline);
   } catch (const Error&) {
-    connection.open.reset();  // it is tried again
+    // It is tried again.
   }
 }
 

@@ -44,6 +44,7 @@ class Keeper {
   };
 
   ControlConnection& connected(std::size_t address, join::Deadline deadline);
+  void ask_again(std::size_t address, join::Deadline deadline);
   void watch();
   void look_after(std::size_t address);
 
