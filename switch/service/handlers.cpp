@@ -61,7 +61,8 @@ void Handlers::stop() noexcept {
 // ---- loading ----
 
 /// Why a handler that takes so many bytes is not loaded; empty: it is. `there` is what it would replace.
-std::string Handlers::fault_of(const LoadRequest& request, std::uint64_t bytes, const Loaded* there) const {
+std::string Handlers::fault_of(const LoadRequest& request, std::uint64_t bytes,
+                               const std::shared_ptr<Loaded>& there) const {
   const std::string& name = request.which.name;
   if (there != nullptr && there->hash != request.hash && !request.anew) {
     return formatted("another handler {} is loaded, {}; unload it first, take another name, or load this one anew",
@@ -71,7 +72,7 @@ std::string Handlers::fault_of(const LoadRequest& request, std::uint64_t bytes, 
   std::uint64_t count = 0;
   std::uint64_t used = 0;
   for (const auto& [which, one] : loaded_) {
-    if (one.get() == there || (owned && which.owner != request.which.owner)) continue;
+    if (one == there || (owned && which.owner != request.which.owner)) continue;
     ++count;
     used += one->bytes;
   }
@@ -87,7 +88,9 @@ std::string Handlers::fault_of(const LoadRequest& request, std::uint64_t bytes, 
         name, bytes, limits_.memory_bytes / part - std::min(used, limits_.memory_bytes / part),
         limits_.memory_bytes / part, owned ? " of one job" : "");
   }
-  const std::uint64_t all = bytes_ - (there != nullptr ? there->bytes : 0);
+  // What it replaces takes its bytes until requests that use it have ended.
+  const bool goes = there != nullptr && there.use_count() == 1;
+  const std::uint64_t all = bytes_ - (goes ? there->bytes : 0);
   if (loaded_.size() - (there != nullptr ? 1 : 0) >= limits_.most || all + bytes > limits_.memory_bytes) {
     return formatted("{} handlers with {} of {} bytes are loaded, and {} needs {}; unload one", loaded_.size(), all,
                      limits_.memory_bytes, name, bytes);
@@ -103,12 +106,13 @@ LoadAnswer Handlers::load(CallerId caller, const LoadRequest& request) {
                       request.which.name, hex_of(hash).substr(0, 16), hex_of(request.hash).substr(0, 16)),
             false};
   }
-  auto made = std::make_shared<Loaded>();
+  auto made = std::make_shared<Loaded>(bytes_);
   try {
     made->program = handler::parse_binary(request.binary);
     const std::lock_guard lock(mutex_);
     const auto found = loaded_.find(request.which);
-    Loaded* const there = found == loaded_.end() ? nullptr : found->second.get();
+    const std::shared_ptr<Loaded> none;
+    const std::shared_ptr<Loaded>& there = found == loaded_.end() ? none : found->second;
     if (there != nullptr && there->hash == hash && !request.anew) {
       if (request.stays) {
         there->stays = true;
@@ -117,8 +121,8 @@ LoadAnswer Handlers::load(CallerId caller, const LoadRequest& request) {
       }
       return {"", false};
     }
-    made->bytes = bytes_taken(made->program, request.binary.size());
-    std::string fault = fault_of(request, made->bytes, there);
+    const std::uint64_t bytes = bytes_taken(made->program, request.binary.size());
+    std::string fault = fault_of(request, bytes, there);
     if (!fault.empty()) return {std::move(fault), false};
     made->memory = memory_of(made->program);
     made->hash = hash;
@@ -135,19 +139,14 @@ LoadAnswer Handlers::load(CallerId caller, const LoadRequest& request) {
     for (std::uint32_t i = 0; i < handler::kFunctions; ++i) {
       report.most_executed[i] = handler::most_executed(made->program, static_cast<Function>(i));
     }
-    if (there != nullptr) remove(found);
-    bytes_ += made->bytes;
+    made->number = ++last_loaded_;
+    made->bytes = bytes;
+    bytes_ += bytes;
     loaded_[request.which] = std::move(made);
     return {"", true};
   } catch (const std::exception& error) {
     return {formatted("{}: {}", request.which.name, error.what()), false};
   }
-}
-
-/// Whoever runs it keeps it until then.
-void Handlers::remove(std::map<HandlerName, std::shared_ptr<Loaded>>::iterator one) {
-  bytes_ -= one->second->bytes;
-  loaded_.erase(one);
 }
 
 std::string Handlers::unload(const HandlerName& which) {
@@ -157,7 +156,7 @@ std::string Handlers::unload(const HandlerName& which) {
     return formatted("there is no handler {} that this caller may unload; `unisono switch stat` lists them",
                      which.name);
   }
-  remove(found);
+  loaded_.erase(found);  // requests that wait for it keep it until then
   return "";
 }
 
@@ -199,7 +198,9 @@ void Handlers::gone(CallerId caller) {
   callers_.erase(caller);
   for (auto one = loaded_.begin(); one != loaded_.end();) {
     const auto next = std::next(one);
-    if (one->second->wanted_by.erase(caller) != 0 && !one->second->stays && one->second->wanted_by.empty()) remove(one);
+    if (one->second->wanted_by.erase(caller) != 0 && !one->second->stays && one->second->wanted_by.empty()) {
+      loaded_.erase(one);
+    }
     one = next;
   }
 }
@@ -220,14 +221,14 @@ void Handlers::work() {
     last_ = id;
     Task task = std::move(one->second.tasks.front());
     one->second.tasks.pop_front();
-    Message message = std::move(one->second.message);
+    Message message = one->second.message;
     lock.unlock();
     const bool done = take_turn(task, message);
     lock.lock();
     // It may have gone meanwhile. What its functions have left in memory stays, as if the message had ended there.
     one = callers_.find(id);
     if (one == callers_.end()) continue;
-    one->second.message = std::move(message);
+    one->second.message = message;
     if (!done) {
       one->second.tasks.push_front(std::move(task));
       continue;
@@ -242,17 +243,16 @@ bool Handlers::begin(Task& task, Message& message) {
   const RunRequest& request = task.request;
   task.begun = true;
   if (request.first == 0) {
-    message = {task.loaded, 0};
+    message = {task.loaded->number, 0};
     const std::lock_guard lock(mutex_);
     ++task.loaded->report.messages;
     return true;
   }
-  if (message.loaded == task.loaded && message.next == request.first) return true;
+  if (message.loaded == task.loaded->number && message.next == request.first) return true;
   task.answer.state = RunAnswer::State::kRefused;
   task.answer.sentence =
-      message.loaded == nullptr
-          ? formatted("packet {} of a message that has not begun; begin with packet 0", request.first)
-      : message.loaded != task.loaded
+      message.loaded == 0 ? formatted("packet {} of a message that has not begun; begin with packet 0", request.first)
+      : message.loaded != task.loaded->number
           ? formatted("the handler {} was loaded anew in the middle of the message; begin with packet 0",
                       request.which.name)
           : formatted("packet {} is sent, and packet {} is the next; send packets in their order", request.first,

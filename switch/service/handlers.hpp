@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -89,9 +90,16 @@ class Handlers {
 
  private:
   struct Loaded {
+    explicit Loaded(std::atomic<std::uint64_t>& all) : of_all(all) {}
+    ~Loaded() { of_all -= bytes; }
+    Loaded(const Loaded&) = delete;
+    Loaded& operator=(const Loaded&) = delete;
+
+    std::atomic<std::uint64_t>& of_all;
+    std::uint64_t number = 0;  ///< each that was ever loaded has its own, from 1 on
     handler::Program program;
     Digest hash{};
-    std::uint64_t bytes = 0;        ///< that count against the limit
+    std::uint64_t bytes = 0;        ///< that count against the limit, until the last request that uses it has ended
     bool stays = true;              ///< when nobody wants it
     std::set<CallerId> wanted_by;   ///< those with the last of whom it goes
     std::vector<std::byte> memory;  ///< of the thread alone
@@ -99,8 +107,8 @@ class Handlers {
   };
   /// Where a caller is in its message. Of the thread alone.
   struct Message {
-    std::shared_ptr<Loaded> loaded;
-    std::uint32_t next = 0;  ///< packet
+    std::uint64_t loaded = 0;  ///< its number, so that a message which waits keeps no handler; 0: no message has begun
+    std::uint32_t next = 0;    ///< packet
   };
   struct Task {
     std::uint32_t number = 0;
@@ -116,8 +124,7 @@ class Handlers {
     Message message;
   };
 
-  std::string fault_of(const LoadRequest& request, std::uint64_t bytes, const Loaded* there) const;
-  void remove(std::map<HandlerName, std::shared_ptr<Loaded>>::iterator one);
+  std::string fault_of(const LoadRequest& request, std::uint64_t bytes, const std::shared_ptr<Loaded>& there) const;
   void work();
   bool take_turn(Task& task, Message& message);
   bool begin(Task& task, Message& message);
@@ -128,8 +135,9 @@ class Handlers {
   const std::function<void()> ring_;
   std::mutex mutex_;
   std::condition_variable something_;
+  std::atomic<std::uint64_t> bytes_{0};  ///< of all that is loaded or in use; outlives it
+  std::uint64_t last_loaded_ = 0;
   std::map<HandlerName, std::shared_ptr<Loaded>> loaded_;
-  std::uint64_t bytes_ = 0;
   std::map<CallerId, Caller> callers_;  ///< that have run something
   CallerId last_ = 0;                   ///< whose turn it was
   std::vector<HandlerAnswer> answers_;

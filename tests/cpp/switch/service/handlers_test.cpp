@@ -256,6 +256,36 @@ TEST(SwitchHandlers, OthersHaveTheirTurnsWithinARequest) {
   }
 }
 
+TEST(SwitchHandlers, MemoryCountsUntilTheLastRequestHasEnded) {
+  const join::Blob binary = adds_lengths();
+  const std::uint64_t bytes = 4096 + 2 * binary.size();
+  Handlers handlers({.most = 64, .memory_bytes = 3 * bytes}, [] {});
+  const auto load = [&](const char* name, bool anew = false) {
+    return handlers.load(1, {{{}, name}, true, anew, sha256_of(binary), binary}).refusal;
+  };
+  std::uint32_t number = 0;
+  const auto run = [&](const char* name, std::uint32_t packets) {
+    handlers.run(1, number++, {{{}, name}, 0, 1, 0, 0, packets, 0, {join::Blob(1)}});
+  };
+  ASSERT_EQ(load("a"), "");
+  ASSERT_EQ(load("b"), "");
+  run("a", 1);
+  run("b", 9);  // of which the other packets never come
+  EXPECT_EQ(handlers.unload({{}, "a"}), "");
+  EXPECT_EQ(handlers.unload({{}, "b"}), "");
+  EXPECT_EQ(handlers.report("").memory_bytes, 2 * bytes);
+  EXPECT_EQ(load("c"), "");
+  EXPECT_THAT(load("d"), HasSubstr("unload one"));
+  EXPECT_EQ(load("c", true), "");
+  run("c", 1);
+  EXPECT_THAT(load("c", true), HasSubstr("unload one"));
+  handlers.start();
+  EXPECT_TRUE(comes([&] { return handlers.report("").memory_bytes == bytes; }, seconds(5)));
+  EXPECT_EQ(load("d"), "");
+  EXPECT_EQ(load("c", true), "");
+  EXPECT_EQ(handlers.report("").memory_bytes, 2 * bytes);
+}
+
 TEST(SwitchHandlers, FourRequestsOfACallerWait) {
   Handlers handlers({}, [] {});
   ASSERT_EQ(handlers.load(1, {{{}, "lengths"}, true, false, sha256_of(adds_lengths()), adds_lengths()}).refusal, "");
