@@ -112,18 +112,19 @@ class OperatorCalls(Calls):
 
         loaded: LoadedOperator | None = None
         failure = ""
+        cause: Exception | None = None
         try:
             made = handler.Handler(source) if isinstance(source, bytes) else (
                 source if isinstance(source, handler.Handler) else handler.opened(source))  # fmt: skip
             loaded = LoadedOperator(made, name or Path(made.name).stem, commutative)
-        except (UnisonoError, OSError) as error:
-            failure = str(error)
-        said = None if loaded is None else (loaded.name, loaded.hash, loaded.element_bytes, commutative)
-        all_said: list[tuple[object, str]] = self._all.allgather_object((said, failure))
+        except Exception as error:  # whatever it is: the other ranks wait for what this one says
+            failure, cause = _said(error), error
         try:
+            said = None if loaded is None else (loaded.name, loaded.hash, loaded.element_bytes, commutative)
+            all_said: list[tuple[object, str]] = self._all.allgather_object((said, failure))
             for rank, (theirs, why) in enumerate(all_said):
                 if why:
-                    raise handler.HandlerError(why if rank == self.rank else f"rank {rank}: {why}")
+                    raise handler.HandlerError(why if rank == self.rank else f"rank {rank}: {why}") from cause
                 if theirs != all_said[0][0]:
                     raise MismatchedCallError(
                         f"load_operator: rank 0 has {_words(all_said[0][0])}, rank {rank} {_words(theirs)}; all ranks "
@@ -148,7 +149,10 @@ class OperatorCalls(Calls):
             at_switches = _AT_SWITCHES[self._loaded]
             self._loaded += 1
             if self.rank == 0:
-                why = _core.carry_operator(self._core.handle, at_switches, loaded.binary)
+                try:
+                    why = _core.carry_operator(self._core.handle, at_switches, loaded.binary)
+                except Exception as error:  # the other ranks wait for a word
+                    why = _said(error)
             why = self._all.bcast_object(why)
             if not why:
                 _core.operator_is_carried(self._core.handle, loaded.func, at_switches, loaded.element_bytes)
@@ -185,6 +189,10 @@ class OperatorCalls(Calls):
                 store(op.fold(pieces))
 
         return run
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, UnisonoError | OSError) else f"{type(error).__name__}: {error}"
 
 
 def _words(said: object) -> str:

@@ -162,6 +162,8 @@ with unisono.init(timeout=20) as context:
     broken = f"{folder}/none.uh" if rank == 1 else f"{folder}/larger.uh"
     refused(handler.HandlerError, lambda: world.load_operator(broken), "US_OPERATOR")
     refused(handler.HandlerError, lambda: world.load_operator(f"{folder}/nowhere.uh"), "No such file")
+    whatever = 5 if rank == 3 else f"{folder}/larger.uh"
+    refused(handler.HandlerError, lambda: world.load_operator(whatever), "TypeError: ")
     for _ in range(20):  # none of these has taken a number
         refused(unisono.MismatchedCallError, lambda: world.load_operator(f"{folder}/{other}.uh"))
     op = world.load_operator(f"{folder}/larger.uh")

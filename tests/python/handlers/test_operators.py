@@ -55,6 +55,24 @@ def test_ranks_of_one_process_share_an_operator(folder: Path) -> None:
         assert unisono.ThreadJob(4).run(member) == [(120, 33)] * 4
 
 
+def test_whatever_a_switch_has_the_first_rank_raise_all_ranks_go_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object) -> str:
+        raise RuntimeError("lost")
+
+    monkeypatch.setattr(unisono._core, "carry_operator", lost)
+
+    def member(world: unisono.Communicator) -> str:
+        op = world.load_operator(folder / "affine.uh", commutative=False)
+        carrier = op.carrier
+        world.barrier()
+        op.free()
+        return carrier
+
+    assert unisono.ThreadJob(3).run(member) == ["its ranks: RuntimeError: lost"] * 3
+
+
 def test_the_example_is_an_operator() -> None:
     made = handler.compile(EXAMPLES / "larger.c")
     assert made.functions == ["payload"]
