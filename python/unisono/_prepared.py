@@ -171,6 +171,7 @@ class PreparedCalls(OperatorCalls):
     ) -> Call:
         """A reduction of elements that no datatype is as large as."""
         name = buffers.operation
+        func_of(name, op)  # a freed operator has none
         if rest := options.keys() - {"timeout"}:
             raise InvalidArgumentError(
                 f"{name}: elements of {op.element_bytes} bytes are folded without {', '.join(sorted(rest))}; leave "

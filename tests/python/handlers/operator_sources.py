@@ -170,6 +170,8 @@ with unisono.init(timeout=20) as context:
     refused(unisono.InvalidDatatypeError, lambda: world.allreduce(np.zeros(3, "f4"), op=op), "4 bytes", "elements of 8")
     three_op = world.load_operator(f"{folder}/three.uh")
     refused(unisono.InvalidArgumentError, lambda: world.allreduce_async(given(THREE, 4, rank), op=three_op), "block")
+    three_op.free()
+    refused(unisono.InvalidArgumentError, lambda: world.allreduce(given(THREE, 4, rank), op=three_op), "was freed")
     divides = world.load_operator(f"{folder}/divides.uh")
     values = np.full(10, 40 if rank == 0 else 2 - (rank == 3) * 2, np.uint32)
     refused(unisono.UnisonoError, lambda: world.allreduce(values, op=divides), "divides.c:3", "it divides by 0")
