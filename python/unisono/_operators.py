@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Bytes of elements that calls fold on their way; others are brought together first.
 NATIVE = frozenset((1, 2, 4, 8, 16))
+#: Bytes of an operator's name in its process.
+_LONGEST_NAME = 64
 #: Numbers that the operators of a communicator have in its switches.
 _AT_SWITCHES = [*range(Func.USER0, Func.ORDERED7 + 1)]
 
@@ -35,7 +37,16 @@ class _Held(NamedTuple):
     users: int
 
 
-_held: dict[str, _Held] = {}
+class _Said(NamedTuple):
+    """What a rank is to load. Names may differ, for paths do; rank 0's is the one."""
+
+    name: str
+    hash: str
+    element_bytes: int
+    commutative: bool
+
+
+_held: dict[str, _Held] = {}  #: by name
 _lock = threading.Lock()
 
 
@@ -45,26 +56,19 @@ class LoadedOperator(Operator):
     Its elements have `element_bytes` bytes. Arrays of any dtype of that size are folded by it, also structured ones.
     """
 
-    def __init__(self, made: Handler, name: str, commutative: bool) -> None:
+    def __init__(self, made: Handler, name: str, commutative: bool, core: _core.OperatorInC) -> None:
         self.hash = made.hash  #: SHA-256 of its binary
         self.binary = made.binary
-        self.name = f"{name}-{made.hash[:12]}"
+        self.name = name
         self.commutative = commutative
         #: What folds by it: the switches, or the ranks and why.
         self.carrier = ""
         self._func = None
         with _lock:
-            held = _held.get(self._key)
-            if held is None:
-                core = _core.OperatorInC(made.binary)
-                held = _Held(core, Func(core.create(self.name, commutative)), 0)
-            _held[self._key] = held._replace(users=held.users + 1)
+            held = _held.get(name) or _Held(core, Func(core.create(name, commutative)), 0)
+            _held[name] = held._replace(users=held.users + 1)
         self._core, self._func = held.core, held.func
         self.element_bytes = self._core.element_bytes
-
-    @property
-    def _key(self) -> str:
-        return f"{self.name} {self.commutative}"
 
     def free(self) -> None:
         """Gives the operator back; its number is free when all who have loaded it have said so. No call may be using
@@ -74,9 +78,9 @@ class LoadedOperator(Operator):
             if self._func is None:
                 return
             self._func = None
-            held = _held.pop(self._key)
+            held = _held.pop(self.name)
             if held.users > 1:
-                _held[self._key] = held._replace(users=held.users - 1)
+                _held[self.name] = held._replace(users=held.users - 1)
             else:
                 _core.free_op(held.func)
 
@@ -100,7 +104,8 @@ class OperatorCalls(Calls):
     def load_operator(self, source: str | os.PathLike[str] | bytes | Handler, *, commutative: bool = True,
                       name: str | None = None) -> LoadedOperator:  # fmt: skip
         """Collective. Loads a reduction operator in C (docs/handlers.md): a source, a binary, the path of either, or
-        what `handler.compile` has made. All ranks must have the same binary, which is compared by its hash.
+        what `handler.compile` has made. All ranks must have the same binary, which is compared by its hash, and say the
+        same of `commutative`; what it is called is what rank 0 calls it.
 
         Elements of 1, 2, 4, 8 and 16 bytes are folded as calls of any operator are; where switches carry the calls of
         this communicator, they load it, too, and fold. If a switch refuses, the ranks fold: `carrier` of the result
@@ -110,26 +115,31 @@ class OperatorCalls(Calls):
         """
         from . import handler  # most programs need no compiler
 
-        loaded: LoadedOperator | None = None
         failure = ""
         cause: Exception | None = None
+        said: _Said | None = None
         try:
             made = handler.Handler(source) if isinstance(source, bytes) else (
                 source if isinstance(source, handler.Handler) else handler.opened(source))  # fmt: skip
-            loaded = LoadedOperator(made, name or Path(made.name).stem, commutative)
+            core = _core.OperatorInC(made.binary)
+            said = _Said(_named(name or Path(made.name).stem, made.hash, commutative), made.hash, core.element_bytes,
+                         bool(commutative))  # fmt: skip
         except Exception as error:  # whatever it is: the other ranks wait for what this one says
-            failure, cause = _said(error), error
+            failure, cause = _text(error), error
+        all_said = self._agreed(said, failure, cause)
+        for rank, theirs in enumerate(all_said):
+            if theirs[1:] != all_said[0][1:]:
+                raise MismatchedCallError(
+                    f"load_operator: rank 0 has {_words(all_said[0])}, rank {rank} {_words(theirs)}; all ranks must "
+                    f"load the same"
+                )
+        loaded: LoadedOperator | None = None
         try:
-            said = None if loaded is None else (loaded.name, loaded.hash, loaded.element_bytes, commutative)
-            all_said: list[tuple[object, str]] = self._all.allgather_object((said, failure))
-            for rank, (theirs, why) in enumerate(all_said):
-                if why:
-                    raise handler.HandlerError(why if rank == self.rank else f"rank {rank}: {why}") from cause
-                if theirs != all_said[0][0]:
-                    raise MismatchedCallError(
-                        f"load_operator: rank 0 has {_words(all_said[0][0])}, rank {rank} {_words(theirs)}; all ranks "
-                        f"must load the same"
-                    )
+            try:
+                loaded = LoadedOperator(made, all_said[0].name, all_said[0].commutative, core)
+            except Exception as error:  # a process has few numbers, and one rank may have used more of them
+                failure, cause = _text(error), error
+            self._agreed(all_said[0], failure, cause)
             assert loaded is not None
             self._carry(loaded)
         except BaseException:
@@ -137,6 +147,16 @@ class OperatorCalls(Calls):
                 loaded.free()
             raise
         return loaded
+
+    def _agreed(self, said: _Said | None, failure: str, cause: Exception | None) -> list[_Said]:
+        """What all ranks say; HandlerError on all of them if one has failed."""
+        from . import handler
+
+        together: list[tuple[_Said, str]] = self._all.allgather_object((said, failure))
+        for rank, (_, why) in enumerate(together):
+            if why:
+                raise handler.HandlerError(why if rank == self.rank else f"rank {rank}: {why}") from cause
+        return [theirs for theirs, _ in together]
 
     def _carry(self, loaded: LoadedOperator) -> None:
         """Has the switches of this communicator fold by it, if they can."""
@@ -152,7 +172,7 @@ class OperatorCalls(Calls):
                 try:
                     why = _core.carry_operator(self._core.handle, at_switches, loaded.binary)
                 except Exception as error:  # the other ranks wait for a word
-                    why = _said(error)
+                    why = _text(error)
             why = self._all.bcast_object(why)
             if not why:
                 _core.operator_is_carried(self._core.handle, loaded.func, at_switches, loaded.element_bytes)
@@ -191,14 +211,21 @@ class OperatorCalls(Calls):
         return run
 
 
-def _said(error: Exception) -> str:
+def _named(stem: str, digest: str, commutative: bool) -> str:
+    """The name of an operator, by which ranks agree on calls: of at most 64 bytes, another for another binary, and for
+    the same binary in the order of ranks.
+    """
+    end = f"-{digest[:12]}" + ("" if commutative else "-ordered")
+    return stem.encode()[: _LONGEST_NAME - len(end)].decode(errors="ignore") + end
+
+
+def _text(error: Exception) -> str:
     return str(error) if isinstance(error, UnisonoError | OSError) else f"{type(error).__name__}: {error}"
 
 
-def _words(said: object) -> str:
-    name, digest, bytes_, commutative = said if isinstance(said, tuple) else ("none", "", 0, True)
-    kind = "" if commutative else ", which does not commute"
-    return f"{name} ({digest[:16]}, elements of {bytes_} bytes{kind})"
+def _words(said: _Said) -> str:
+    kind = "" if said.commutative else ", which does not commute"
+    return f"{said.name} ({said.hash[:16]}, elements of {said.element_bytes} bytes{kind})"
 
 
 __all__ = ["NATIVE", "LoadedOperator", "OperatorCalls"]

@@ -168,6 +168,22 @@ with unisono.init(timeout=20) as context:
         refused(unisono.MismatchedCallError, lambda: world.load_operator(f"{folder}/{other}.uh"))
     op = world.load_operator(f"{folder}/larger.uh")
     refused(unisono.InvalidDatatypeError, lambda: world.allreduce(np.zeros(3, "f4"), op=op), "4 bytes", "elements of 8")
+    op.free()
+    # Each rank has its own path; and the same binary is another operator where it does not commute.
+    binary = open(f"{folder}/affine.uh", "rb").read()
+    plain = world.load_operator(binary, name=f"of{rank}" + 100 * "\u00e4")
+    ordered = world.load_operator(binary, name=f"of{rank}", commutative=False)
+    assert plain.name.startswith("of0") and len(plain.name.encode()) <= 64, plain.name
+    assert (plain.hash, ordered.hash) == (ordered.hash, plain.hash) and plain.func != ordered.func
+    parts = [given(AFFINE, 50, of) for of in range(world.size)]
+    assert np.array_equal(world.allreduce(parts[rank], op=ordered), folded(affine, parts))
+    plain.free()
+    ordered.free()
+    # Rank 2 has no number left.
+    mine = [unisono.Operator(f"mine{i}", np.add) for i in range(8 * (rank == 2))]
+    refused(handler.HandlerError, lambda: world.load_operator(f"{folder}/larger.uh"), "at most 8 ops")
+    for one in mine:
+        one.free()
     three_op = world.load_operator(f"{folder}/three.uh")
     refused(unisono.InvalidArgumentError, lambda: world.allreduce_async(given(THREE, 4, rank), op=three_op), "block")
     three_op.free()
