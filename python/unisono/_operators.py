@@ -99,7 +99,9 @@ class LoadedOperator(Operator):
 class OperatorCalls(Calls):
     """Loading operators, and reductions of elements that are brought together first."""
 
-    _loaded = 0  #: operators that were loaded into this communicator
+    #: Numbers that operators have in this communicator's switches, by name and hash. They are never given back there,
+    #: so one that is loaded again has its number again. Alike on all ranks.
+    _carried: dict[tuple[str, str], int] | None = None
 
     def load_operator(self, source: str | os.PathLike[str] | bytes | Handler, *, commutative: bool = True,
                       name: str | None = None) -> LoadedOperator:  # fmt: skip
@@ -161,13 +163,13 @@ class OperatorCalls(Calls):
     def _carry(self, loaded: LoadedOperator) -> None:
         """Has the switches of this communicator fold by it, if they can."""
         why = ""
+        key, carried = (loaded.name, loaded.hash), self._carried or {}
         if loaded.element_bytes not in NATIVE:
             why = f"elements of {loaded.element_bytes} bytes are folded by ranks"
-        elif self._loaded == len(_AT_SWITCHES):
+        elif len(carried) == len(_AT_SWITCHES) and key not in carried:
             why = f"a communicator's switches take {len(_AT_SWITCHES)} operators"
         else:
-            at_switches = _AT_SWITCHES[self._loaded]
-            self._loaded += 1
+            at_switches = carried[key] if key in carried else _AT_SWITCHES[len(carried)]
             if self.rank == 0:
                 try:
                     why = _core.carry_operator(self._core.handle, at_switches, loaded.binary)
@@ -175,6 +177,7 @@ class OperatorCalls(Calls):
                     why = _text(error)
             why = self._all.bcast_object(why)
             if not why:
+                self._carried = {**carried, key: at_switches}
                 _core.operator_is_carried(self._core.handle, loaded.func, at_switches, loaded.element_bytes)
         loaded.carrier = f"its ranks: {why}" if why else self._core.state()[-1]
 

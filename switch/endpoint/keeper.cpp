@@ -101,7 +101,11 @@ PoolAnswer Keeper::make(std::size_t address, const PoolRequest& request, join::D
 std::string Keeper::set_operator(std::size_t address, const OperatorRequest& request, join::Deadline deadline) {
   const std::lock_guard lock(mutex_);
   const join::Blob said = connected(address, deadline).ask(ControlKind::kOperator, packed(request), deadline);
-  if (said.empty()) connections_[address].operators[request.pool].push_back(request);
+  if (said.empty()) {
+    std::vector<OperatorRequest>& operators = connections_[address].operators[request.pool];
+    std::erase_if(operators, [&](const OperatorRequest& one) { return one.func == request.func; });
+    operators.push_back(request);
+  }
   return {reinterpret_cast<const char*>(said.data()), said.size()};
 }
 

@@ -46,6 +46,24 @@ with unisono.init(timeout=15) as context:
             world.barrier()
             assert rank != 0 or results(world) >= before + 5, "the switch folds them"
         op.free()
+    # Loaded again it has its number again, of which switches have 16.
+    for again in range(20):
+        op = world.load_operator(f"{folder}/affine.uh", commutative=False)
+        assert op.carrier.startswith("the switch "), (again, op.carrier)
+        op.free()
+    # The numbers of a process change hands, on rank 1 alone: calls are carried on all ranks or on none.
+    op = world.load_operator(f"{folder}/larger.uh")
+    op.free()
+    mine = [unisono.Operator(f"mine{i}", np.add) for i in range(3 * (rank == 1))]
+    part = world.split(0)
+    op = part.load_operator(f"{folder}/larger.uh")
+    parts = [given(PAIR, 60, of, 9) for of in range(size)]
+    assert np.array_equal(world.allreduce(parts[rank], op=op), folded(larger, parts))
+    world.barrier()
+    op.free()
+    for one in mine:
+        one.free()
+    part.free()
     # Sums of fp32 round: the switch's are the fold in listed order.
     op = world.load_operator(f"{folder}/sum.uh")
     parts = [np.random.default_rng(of).standard_normal(999).astype("f4") for of in range(size)]
