@@ -155,7 +155,18 @@ async def random_traffic(dut: Any) -> None:
             await quiet
             bench.seen[f"{name}, {other}"] += 1
     dut._log.info("%s", dict(bench.seen))
-    for what in ("eager", "request", "write", "grant", "credit", "raised", "raises", "grant over", "discarded", "extended"):
+    for what in (
+        "eager",
+        "request",
+        "write",
+        "grant",
+        "credit",
+        "raised",
+        "raises",
+        "grant over",
+        "discarded",
+        "extended",
+    ):
         assert bench.seen[what] > 20, what
     for what in (
         "bad eager",
