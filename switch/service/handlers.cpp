@@ -127,7 +127,7 @@ LoadAnswer Handlers::load(CallerId caller, const LoadRequest& request) {
     made->memory = memory_of(made->program);
     made->hash = hash;
     made->stays = request.stays;
-    // Whoever wanted it before has it still, with memory anew.
+    // Callers who loaded the same binary before keep it loaded; only its memory begins again.
     if (there != nullptr && there->hash == hash) made->wanted_by = there->wanted_by;
     if (!request.stays) made->wanted_by.insert(caller);
     HandlerReport& report = made->report;
