@@ -169,14 +169,4 @@ std::optional<OperatorRequest> operator_request_in(std::span<const std::byte> by
   return sound ? std::optional(std::move(request)) : std::nullopt;
 }
 
-std::string hex_of(const Digest& digest) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte byte : digest) {
-    text += kDigits[std::to_integer<unsigned>(byte) >> 4U];
-    text += kDigits[std::to_integer<unsigned>(byte) & 15U];
-  }
-  return text;
-}
-
 }  // namespace unisono::slots

@@ -95,7 +95,4 @@ std::optional<RunRequest> run_request_in(std::span<const std::byte> bytes);
 std::optional<RunAnswer> run_answer_in(std::span<const std::byte> bytes);
 std::optional<OperatorRequest> operator_request_in(std::span<const std::byte> bytes);
 
-/// A digest in hexadecimal, as sha256sum writes it.
-std::string hex_of(const Digest& digest);
-
 }  // namespace unisono::slots

@@ -18,6 +18,7 @@
 #include "network/secret.hpp"
 #include "network/tcp/interfaces.hpp"
 #include "network/wait_hook.hpp"
+#include "platform/join/hexadecimal.hpp"
 #include "platform/join/host.hpp"
 #include "platform/join/pmi.hpp"
 

@@ -36,10 +36,6 @@ std::optional<PmiLine> parse_pmi_message(std::string_view message);
 std::string pmi_message(std::string_view command,
                         std::initializer_list<std::pair<std::string_view, std::string_view>> words);
 
-/// Bytes as hexadecimal digits, which every store takes as they are; nothing if they are none.
-std::string hexadecimal_of(std::span<const std::byte> bytes);
-std::optional<Blob> bytes_of_hexadecimal(std::string_view text);
-
 /// A process's place in the job, as the launcher says.
 struct PmiPlace {
   std::uint32_t rank = 0;

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "network/wait_hook.hpp"
+#include "platform/join/hexadecimal.hpp"
 #include "platform/join/pmi.hpp"
 #include "platform/join/variables.hpp"
 

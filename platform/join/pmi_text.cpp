@@ -1,7 +1,6 @@
 #include "platform/join/pmi_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/text.hpp"
 #include "platform/join/pmi.hpp"
@@ -91,30 +90,6 @@ std::string pmi_message(std::string_view command,
     text.append(";");
   }
   return formatted("{:6}", text.size()) + text;
-}
-
-std::string hexadecimal_of(std::span<const std::byte> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const std::byte b : bytes) {
-    text.push_back(kDigits[static_cast<unsigned>(b) >> 4U]);
-    text.push_back(kDigits[static_cast<unsigned>(b) & 15U]);
-  }
-  return text;
-}
-
-std::optional<Blob> bytes_of_hexadecimal(std::string_view text) {
-  if (text.size() % 2 != 0) return std::nullopt;
-  Blob bytes;
-  bytes.reserve(text.size() / 2);
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    unsigned value = 0;
-    const auto [end, fault] = std::from_chars(text.data() + i, text.data() + i + 2, value, 16);
-    if (fault != std::errc() || end != text.data() + i + 2) return std::nullopt;
-    bytes.push_back(static_cast<std::byte>(value));
-  }
-  return bytes;
 }
 
 }  // namespace unisono::join

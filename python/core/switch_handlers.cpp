@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "core/text.hpp"
+#include "platform/join/hexadecimal.hpp"
 #include "python/core/module.hpp"
 #include "python/core/without_gil.hpp"
 #include "switch/handler/generated/isa.hpp"
@@ -55,7 +56,7 @@ class SwitchHandlers {
       return understood(said);
     });
     if (!answer.refusal.empty()) refused(answer.refusal);
-    return nb::make_tuple(slots::hex_of(hash), answer.fresh);
+    return nb::make_tuple(join::hexadecimal_of(hash), answer.fresh);
   }
 
   void unload(const std::string& name, double timeout_s) {

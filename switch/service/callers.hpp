@@ -18,6 +18,9 @@ namespace unisono::slots {
 /// Names a connection, for as long as the process lives. They grow.
 using CallerId = std::uint64_t;
 
+/// One job's handlers may have a quarter of the room for them, and its operators of theirs, so that others find some.
+inline constexpr std::uint64_t kPartOfAJob = 4;
+
 /// What is done with what callers say. Called by the thread that serves them; may call back `answer` and `refuse`.
 class CallersHandler {
  public:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "platform/join/hexadecimal.hpp"
 #include "switch/handler/binary.hpp"
 #include "switch/handler/sentence.hpp"
 
@@ -23,8 +24,6 @@ constexpr std::uint64_t kTurn = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kMostOutputsAtOnce = std::uint64_t{1} << 20U;
 /// Requests of one caller that wait.
 constexpr std::size_t kMostTasks = 4;
-/// One job may have a quarter of what there is, so that others find room.
-constexpr std::uint64_t kPartOfAJob = 4;
 
 /// What a handler takes of the switch's memory: its own, and its instructions beside the binary's bytes.
 std::uint64_t bytes_taken(const handler::Program& program, std::size_t binary) {
@@ -66,7 +65,7 @@ std::string Handlers::fault_of(const LoadRequest& request, std::uint64_t bytes,
   const std::string& name = request.which.name;
   if (there != nullptr && there->hash != request.hash && !request.anew) {
     return formatted("another handler {} is loaded, {}; unload it first, take another name, or load this one anew",
-                     name, hex_of(there->hash).substr(0, 16));
+                     name, join::hexadecimal_of(there->hash).substr(0, 16));
   }
   const bool owned = request.which.owner != HandlerOwner{};
   std::uint64_t count = 0;
@@ -103,7 +102,8 @@ LoadAnswer Handlers::load(CallerId caller, const LoadRequest& request) {
   const Digest hash = sha256_of(request.binary);
   if (hash != request.hash) {
     return {formatted("the binary of {} has the hash {}, and the caller says {}; load what was compiled",
-                      request.which.name, hex_of(hash).substr(0, 16), hex_of(request.hash).substr(0, 16)),
+                      request.which.name, join::hexadecimal_of(hash).substr(0, 16),
+                      join::hexadecimal_of(request.hash).substr(0, 16)),
             false};
   }
   auto made = std::make_shared<Loaded>(bytes_);

@@ -164,7 +164,6 @@ void PoolTable::free(CallerId caller, const PoolId& id) {
 /// Why there is no room for an operator of so many bytes, in place of what has its number; empty: there is.
 std::string PoolTable::without_room(const Entry& entry, Func func, std::uint64_t bytes,
                                     std::uint64_t most_bytes) const {
-  constexpr std::uint64_t kPartOfAJob = 4;
   std::uint64_t all = bytes;
   std::uint64_t of_job = bytes;
   for (const auto& [id, other] : pools_) {

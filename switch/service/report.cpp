@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "platform/join/hexadecimal.hpp"
 #include "switch/entry.hpp"
 
 namespace unisono::slots {
@@ -12,16 +13,6 @@ using Json = nlohmann::ordered_json;
 
 /// Bytes that are no UTF-8 become the sign that replaces them: what is sent is always JSON.
 std::string written(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-std::string hex(const PoolId& id) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte byte : id) {
-    text += kDigits[std::to_integer<unsigned>(byte) >> 4U];
-    text += kDigits[std::to_integer<unsigned>(byte) & 15U];
-  }
-  return text;
-}
 
 const char* name_of(Pool::State state) {
   switch (state) {
@@ -57,12 +48,13 @@ Json json_of(const PoolReport& report) {
   }
   Json operators = Json::array();
   for (const OperatorReport& op : report.operators) {
-    operators.push_back({{"hash", hex_of(op.hash)}, {"source", op.source}, {"element_bytes", op.element_bytes}});
+    operators.push_back(
+        {{"hash", join::hexadecimal_of(op.hash)}, {"source", op.source}, {"element_bytes", op.element_bytes}});
   }
   Json json{{"communicator", report.communicator},
             {"epoch", report.epoch},
-            {"id", hex(report.id)},
-            {"job", hex(report.job)},
+            {"id", join::hexadecimal_of(report.id)},
+            {"job", join::hexadecimal_of(report.job)},
             {"job_name", report.job_name},
             {"above", report.above},
             {"members", members},
@@ -95,7 +87,7 @@ Json json_of(const PoolReport& report) {
 /// Whose a handler is, for people: who knows the owner itself may run and unload what it has.
 std::string sign_of(const HandlerOwner& owner) {
   constexpr std::size_t kLength = 16;
-  return hex_of(sha256_of(owner)).substr(0, kLength);
+  return join::hexadecimal_of(sha256_of(owner)).substr(0, kLength);
 }
 
 }  // namespace
@@ -143,7 +135,7 @@ std::string text_of(const StatusReport& report) {
 std::string text_of(const std::vector<JobReport>& jobs) {
   Json list = Json::array();
   for (const JobReport& job : jobs) {
-    list.push_back({{"job", hex(job.job)},
+    list.push_back({{"job", join::hexadecimal_of(job.job)},
                     {"name", job.name},
                     {"communicators", job.communicators},
                     {"slots", job.slots},
@@ -171,7 +163,7 @@ std::string text_of(const HandlersReport& handlers) {
     for (const auto& [reason, times] : one.stops) stops[reason] = times;
     list.push_back({{"name", one.which.name},
                     {"job", one.which.owner == HandlerOwner{} ? Json(nullptr) : Json(sign_of(one.which.owner))},
-                    {"hash", hex_of(one.hash)},
+                    {"hash", join::hexadecimal_of(one.hash)},
                     {"source", one.source},
                     {"instructions", one.words},
                     {"memory_bytes", one.memory_bytes},

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "engine/kernels.hpp"
+#include "platform/join/hexadecimal.hpp"
 #include "switch/control.hpp"
 #include "switch/handler_control.hpp"
 #include "switch/service/bell.hpp"
@@ -286,7 +287,7 @@ class Service::Parts final : public CallersHandler {
   LoadAnswer load(CallerId caller, const LoadRequest& request) {
     LoadAnswer answer = handlers_->load(caller, request);
     if (answer.refusal.empty() && answer.fresh && request.stays) {
-      settings_.say(formatted("the handler {} is loaded, {}", request.which.name, hex_of(request.hash)));
+      settings_.say(formatted("the handler {} is loaded, {}", request.which.name, join::hexadecimal_of(request.hash)));
     }
     return answer;
   }

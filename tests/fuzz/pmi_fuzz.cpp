@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "platform/join/hexadecimal.hpp"
 #include "platform/join/pmi.hpp"
 #include "tests/fuzz/fuzz.hpp"
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "platform/join/hexadecimal.hpp"
 
 namespace unisono::join {
 namespace {

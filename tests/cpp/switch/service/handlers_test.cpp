@@ -8,6 +8,7 @@
 #include <cstring>
 #include <thread>
 
+#include "platform/join/hexadecimal.hpp"
 #include "switch/handler/binary.hpp"
 #include "switch/handler/operator.hpp"
 #include "tests/cpp/switch/handler/words.hpp"
@@ -128,7 +129,7 @@ TEST(SwitchHandlers, MemoryStaysAcrossMessagesAndCallers) {
   EXPECT_TRUE(second.load("lengths", adds_lengths(), true, true).fresh);
   EXPECT_EQ(sum_in(first.run("lengths", {7})), 7U);
   const std::string stat = ask_at(one.address(), "stat lengths");
-  EXPECT_THAT(stat, HasSubstr(hex_of(sha256_of(adds_lengths()))));
+  EXPECT_THAT(stat, HasSubstr(join::hexadecimal_of(sha256_of(adds_lengths()))));
   EXPECT_THAT(stat, HasSubstr(R"("messages":1,"packets":1)"));
   EXPECT_EQ(first.unload("lengths"), "");
   EXPECT_THAT(first.unload("lengths"), HasSubstr("there is no handler lengths"));
@@ -168,7 +169,7 @@ TEST(SwitchHandlers, RefusesInASentenceAndOthersGoOn) {
   EXPECT_THAT(foreign.load("more", adds_lengths(9)).refusal, HasSubstr("for this job"));
   // Who knows an owner may do as it does, so that nobody is told more than which handlers are of the same.
   const std::string stat = ask_at(one.address(), "stat good");
-  EXPECT_THAT(stat, HasSubstr("\"job\":\"" + hex_of(sha256_of(foreign.owner)).substr(0, 16) + "\""));
+  EXPECT_THAT(stat, HasSubstr("\"job\":\"" + join::hexadecimal_of(sha256_of(foreign.owner)).substr(0, 16) + "\""));
   EXPECT_EQ(sum_in(good.run("good", {3})), 3U);
 }
 
