@@ -1,7 +1,6 @@
 #include "switch/handler_control.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 #include "core/call.hpp"
 #include "switch/handler/generated/isa.hpp"
