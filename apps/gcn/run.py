@@ -47,7 +47,7 @@ def table_of(title: str, columns: Sequence[str]) -> Table:
     """As all applications have them."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left")
+        table.add_column(column, justify="right" if number else "left", no_wrap=number == 0)
     return table
 
 
@@ -113,8 +113,8 @@ def ranks(console: Console, name: str, options: argparse.Namespace, chosen: Both
     return line | {"accuracy": min(found)}
 
 
-def one_graph(console: Console, name: str, options: argparse.Namespace, summary: Table) -> list[Line]:
-    """All about a graph."""
+def one_graph(console: Console, name: str, options: argparse.Namespace, network: Table, whole: Table) -> list[Line]:
+    """All about a graph; a row of each table."""
     tiles = tiles_for(name, options)
     machine = Machine(memory=int(options.memory * (1 << 20)))
     note = study.too_large(name, tiles, machine)
@@ -142,7 +142,8 @@ def one_graph(console: Console, name: str, options: argparse.Namespace, summary:
         best = min((one for one in of[2:] if np.isfinite(one.total)), key=lambda one: one.communication)
         ratio = of[0].communication / best.communication
         cells += [f"{ratio:.2f}", f"{ratio / study.limit(of):.2f}", f"{of[1].communication / best.communication:.2f}"]
-    summary.add_row(name, *cells, " ".join(f"{ratio:.2f}" for ratio in by_hosts))
+    network.add_row(name, *cells)
+    whole.add_row(name, *(f"{ratio:.2f}" for ratio in by_hosts))
     return lines
 
 
@@ -165,25 +166,21 @@ def main() -> None:
     if not 1 <= options.scale <= most:
         parser.error(f"--scale {options.scale}: give 1 to {most}, which leaves {graphs.BLOCKS} vertices of each graph")
     console = Console(highlight=False)
-    ports = f"{options.nodes} pipelines"
-    summary = table_of(
-        "Network's time over an all-gather's: the best plan",
-        (
-            "",
-            "bytes allow",
-            "1 pipeline",
-            "of bytes",
-            "× needed",
-            ports,
-            "of bytes",
-            "× needed",
-            "whole, hosts ¼ ½ 1 2 4 ×",
-        ),
+    if not console.is_terminal:
+        console.width = 110  # a file has room for whole numbers
+    network = table_of(
+        "The network, times as fast as by an all-gather: the best plan",
+        ("", "bytes allow", "1 pipeline", "of bytes", "× needed", f"{options.nodes} pipelines", "of bytes", "× needed"),
+    )
+    whole = table_of(
+        "The whole inference, times as fast as by an all-gather: hosts of ¼ to 4 times the speed, one pipeline",
+        ("", "¼", "½", "1", "2", "4"),
     )
     lines: list[Line] = []
     for name in options.graphs:
-        lines += one_graph(console, name, options, summary)
-    console.print(summary)
+        lines += one_graph(console, name, options, network, whole)
+    console.print(network)
+    console.print(whole)
     console.print(f"Target: {TARGET} of what bytes allow. All times are a model's (docs/gcn.md), all bits are real.")
     if options.json:
         options.json.write_text("".join(json.dumps(line) + "\n" for line in lines))
