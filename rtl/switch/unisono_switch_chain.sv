@@ -8,12 +8,16 @@
 // Nothing waits inside. The chain takes a start once its words come to each cell behind those of earlier starts; until
 // then this start waits, and all later ones with it. So each port gives its own words in the order of starts. The block
 // that starts an aggregation has those words there when the chain pulls them: the first port's from the second cycle
-// after the start on, each next port's fold_latency later, one per cycle. It also has room for the results.
+// after the start on, each next port's a cell's latency later, one per cycle. It also has room for the results.
+//
+// A fold goes at the pace of the plugin that computes it; a start that is faster than the one before it waits until it
+// does not overtake that in any cell.
 //
 // Sums and products of fp16 and bf16 over several ports round once: their words take two cycles, and their results are
 // fp32, to be narrowed by unisono_cast_narrow as result_mode_o says.
 //
-// Latency: k * fold_latency + 3 cycles from a start that need not wait to the first result of k ports.
+// Latency: k * (pace_latency + InputRegister) + 3 cycles from a start that need not wait to the first result of k ports;
+// of one port, at the pace of the fastest plugin.
 // Throughput: one word per cycle and aggregation, also from one start to the next on the same ports; one start per
 // cycle.
 
@@ -61,9 +65,9 @@ module unisono_switch_chain
     $error("unisono_switch_chain: Ports must be 4 to %0d", MaxPorts);
   end
 
-  localparam int unsigned Latency = fold_latency(Funcs, InputRegister);
+  localparam int unsigned SlowestLatency = pace_latency(Funcs[FuncProd[4:0]] ? 2 : 1) + 32'(InputRegister);
   // Cycles until a cell is free: the last cell of a start begins (Ports - 1) * Latency later, with two cycles a word.
-  localparam int unsigned BusyBits = $clog2((Ports - 1) * Latency + 2 * (1 << CountBits));
+  localparam int unsigned BusyBits = $clog2(Ports * SlowestLatency + 2 * (1 << CountBits));
   localparam int unsigned HalfBytes = SwitchBytes / 2;
 
   typedef logic [Ports-1:0] ports_t;
@@ -75,6 +79,7 @@ module unisono_switch_chain
     logic [TagBits-1:0] tag;
     func_e              func;
     datatype_e          dtype;
+    pace_e              pace;
     logic               wide;
     logic               upper;   // of a wide word's halves
     logic               whole;   // the own word ends with this
@@ -94,6 +99,7 @@ module unisono_switch_chain
     ports_t             first;
     func_e              func;
     datatype_e          dtype;
+    pace_e              pace;
     logic               wide;
     words_t             words;
     logic [TagBits-1:0] tag;
@@ -129,23 +135,30 @@ module unisono_switch_chain
     ahead[6] = ((four[0] + four[1]) + (four[2] + four[3])) + (four[4] + four[5]);
   end
 
-  // Cycles that so many cells take: each bit a function of five.
-  typedef busy_t [2**$bits(rank_t)-1:0] offsets_t;
+  // Cycles that so many cells take: each bit a function of five, for each pace.
+  typedef busy_t [Paces-1:0][2**$bits(rank_t)-1:0] offsets_t;
   function automatic offsets_t offsets();
     offsets_t result;
-    for (int unsigned r = 0; r < 2 ** $bits(rank_t); r++) result[r] = busy_t'(r * Latency);
+    for (int unsigned c = 0; c < Paces; c++) begin
+      for (int unsigned r = 0; r < 2 ** $bits(rank_t); r++) result[c][r] = busy_t'(r * (pace_latency(c) + 32'(InputRegister)));
+    end
     return result;
   endfunction
   localparam offsets_t Offsets = offsets();
+  // Cycles that a word is longer in a cell than one of the fastest plugin.
+  function automatic busy_t more(pace_e pace);
+    return busy_t'(pace_latency(32'(pace)) - pace_latency(0));
+  endfunction
 
   always_comb begin
+    start_d.first = start_ports_i & (-start_ports_i);
+    start_d.pace  = start_ports_i == start_d.first ? PaceAlu : pace_of(start_func_i, start_dtype_i);
     for (int p = 0; p < int'(Ports); p++) begin
       rank_t rank;
       rank = ahead[p/4] + ones(start_ports[4*(p/4)+:4] & 4'((1 << (p % 4)) - 1));
-      start_d.offset[p] = Offsets[rank];
+      start_d.offset[p] = Offsets[start_d.pace][rank];
     end
     start_d.ports = start_ports_i;
-    start_d.first = start_ports_i & (-start_ports_i);
     start_d.func  = start_func_i;
     start_d.dtype = start_dtype_i;
     start_d.wide  = rounds_once(start_func_i, start_dtype_i) && start_ports_i != start_d.first;
@@ -160,16 +173,19 @@ module unisono_switch_chain
     if (start_ready_o && start_valid_i) start_q <= start_d;
   end
 
-  // Cycles from now, this one included, in which a cell has no room for another start's words: at most until its last
-  // word has come in.
+  // Cycles from now, this one included, until the last word of the start before leaves a cell, less those that the
+  // fastest plugin takes. Words of the next one come in behind it, and leave behind it: the slower of both counts for
+  // neither.
   busy_t [Ports-1:0] busy_q;
+  pace_e [Ports-1:0] pace_q;     // of that start
   busy_t             beats;      // that a start takes, at most
   assign beats = start_q.wide ? {busy_t'(start_q.words) << 1} : busy_t'(start_q.words);
 
   always_comb begin
     start_free = 1'b1;
     for (int p = 0; p < int'(Ports); p++) begin
-      if (start_q.ports[p] && busy_q[p] > start_q.offset[p]) start_free = 1'b0;
+      if (start_q.ports[p] &&
+          busy_q[p] > start_q.offset[p] + more(pace_q[p] < start_q.pace ? pace_q[p] : start_q.pace)) start_free = 1'b0;
     end
   end
   assign go = start_valid_q && start_free;
@@ -177,8 +193,9 @@ module unisono_switch_chain
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_busy
     always_ff @(posedge clk_i) begin
       if (!rst_ni) busy_q[p] <= '0;
-      else if (go && start_q.ports[p]) busy_q[p] <= start_q.offset[p] + beats - busy_t'(1);
+      else if (go && start_q.ports[p]) busy_q[p] <= start_q.offset[p] + beats + more(start_q.pace) - busy_t'(1);
       else if (busy_q[p] != '0) busy_q[p] <= busy_q[p] - busy_t'(1);
+      if (go && start_q.ports[p]) pace_q[p] <= start_q.pace;
     end
   end
 
@@ -217,6 +234,7 @@ module unisono_switch_chain
           tag: start_q.tag,
           func: start_q.func,
           dtype: start_q.dtype,
+          pace: start_q.pace,
           wide: start_q.wide,
           upper: 1'b0,
           whole: 1'b0,
@@ -271,6 +289,7 @@ module unisono_switch_chain
       .in_keep_i   (own_keep_i[p]),
       .in_func_i   (beat.func),
       .in_dtype_i  (beat.dtype),
+      .in_pace_i   (beat.pace),
       .in_wide_i   (beat.wide),
       .in_upper_i  (beat.upper),
       .in_last_i   (comes ? came_last : feed_last),

@@ -1,7 +1,7 @@
 // The control of a switch's unit: decides which message goes on, from which ports, folded or not, and to which ports.
 //
-// It looks at one run at a time, whenever something of it has changed. What waits at the heads of the ports' queues is
-// judged by the CCM: a fold waits for all shares from below, with equal sequence, signature, datatype, length and tag;
+// It looks at one run at a time, whenever something of it has changed; what may go on comes first, and takes the place of
+// a look that has not decided yet (unisono_switch_runs). What waits at the heads of the ports' queues is judged by the CCM: a fold waits for all shares from below, with equal sequence, signature, datatype, length and tag;
 // everything else goes on alone. A run carries one message up and one down at a time, in the order of its program: of
 // all-gather and gather, whose blocks come by several ports, the run's next position says whose turn it is.
 //
@@ -14,7 +14,7 @@
 // Heads that differ in one call, and messages that no tree carries, end the run: each neighbour gets a grant with a
 // signature that is nobody's, and what still comes of the call is thrown away.
 //
-// Latency: 14 cycles from an event to the start of a fold, if nothing else is pending. One decision at a time.
+// Latency: 12 cycles from an event to the start of a fold, if nothing else is urgent. One decision at a time.
 
 // Records carry more than one block looks at, and not every output of a part is needed here.
 // verilator lint_off UNUSEDSIGNAL
@@ -99,9 +99,6 @@ module unisono_switch_control
   end
 
   localparam int unsigned AllRuns = UnitEntries * UnitRuns;
-  localparam int unsigned RaiseSegments = WindowSegments > 4 ? WindowSegments / 4 : 1;
-  localparam int unsigned ExtendedSegments = WindowSegments * WindowFactor;
-  localparam int unsigned ExtendedRaise = ExtendedSegments / 4;
 
   typedef logic [Ports-1:0] ports_t;
 
@@ -137,17 +134,15 @@ module unisono_switch_control
   (* ram_style = "distributed" *) logic [63:0] latest_q [AllRuns];     // sequence and signature of what went last
   logic [AllRuns-1:0] has_latest_q;
   logic [Ways-1:0]    active_q;
-  logic [AllRuns-1:0] failed_q, pending_q;
+  logic [AllRuns-1:0] failed_q;
 
   // ---------------------------------------------------------------- which run
   typedef enum logic [4:0] {
     StIdle,
     StLook1,
     StLook2,
-    StLook3,
-    StBegin,      // what is known is here: of a run that failed, what came is thrown away
+    StBegin,      // what is known is here: of a run that failed, what came is thrown away; which head is looked at
     StTurn,       // the other way
-    StLead,       // which head is looked at
     StRoot,
     StPlace,      // of several senders, whose turn it is
     StAction1,
@@ -167,8 +162,9 @@ module unisono_switch_control
 
   state_e state_q;
   run_t   run_q;
-  logic   down_q, turned_q;      // which way is looked at; the other one has been
-  logic   first_way_q;           // looked at first next time
+  logic   down_q;                // which way is looked at
+  logic   turned_q;              // the other one has been, or need not be
+  logic   yields_q;              // to an urgent one, as long as nothing is decided
   way_t   way;
   terms_t terms;
   transfer_t t_q;
@@ -179,35 +175,42 @@ module unisono_switch_control
   assign way = {run_q, down_q};
   assign look_run_o = run_q;
 
-  logic [AllRuns-1:0] grant;
-  run_t               grant_index;
-  logic               pick;
-  unisono_round_robin #(
-    .Requests(AllRuns)
-  ) u_next (
+  // ---------------------------------------------------------------- the next look
+  logic   next_valid, next_urgent, next_yields, pick;
+  way_t   next_way;
+  logic   ended_valid;           // a fold of this way is over
+  way_t   ended_way;
+  logic   turn;                  // nothing goes on this way
+  logic   leave_any, again_way, again_run;
+  ports_t leave_ports;
+
+  unisono_switch_runs #(
+    .Ports(Ports)
+  ) u_runs (
     .clk_i,
     .rst_ni,
-    .request_i(pending_q),
-    .advance_i(pick),
-    .grant_o  (grant),
-    .index_o  (grant_index)
+    .open_valid_i,
+    .open_run_i,
+    .event_valid_i,
+    .event_run_i,
+    .ended_valid_i(ended_valid),
+    .ended_way_i  (ended_way),
+    .way_i        (way),
+    .leave_i      (turn),
+    .leave_any_i  (leave_any),
+    .leave_ports_i(leave_ports),
+    .again_way_i  (again_way),
+    .again_run_i  (again_run || (pick && state_q != StIdle)),
+    .valid_o      (next_valid),
+    .urgent_o     (next_urgent),
+    .yields_o     (next_yields),
+    .way_o        (next_way),
+    .take_i       (pick)
   );
-  assign pick = state_q == StIdle && pending_q != '0;
-
-  logic again;                   // the run is to be looked at once more
-  logic [AllRuns-1:0] pending_set;
-  logic ended_valid;             // a fold of this way is over
-  way_t ended_way;
-  always_comb begin
-    pending_set = '0;
-    for (int p = 0; p < int'(Ports); p++) if (event_valid_i[p]) pending_set[event_run_i[p]] = 1'b1;
-    if (again) pending_set[run_q] = 1'b1;
-    if (ended_valid) pending_set[ended_way[RunWidth:1]] = 1'b1;
-  end
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) pending_q <= '0;
-    else pending_q <= (pending_q & ~(pick ? grant : '0)) | pending_set;
-  end
+  // What is looked at and has decided nothing yet is looked at again later.
+  assign pick = state_q == StIdle ? next_valid
+                                  : yields_q && next_urgent && state_q inside {StLook1, StLook2, StTurn, StRoot, StPlace,
+                                                                               StAction1, StAction2, StAction3};
 
   // ---------------------------------------------------------------- folds under way
   port_t            last_in;     // of the cell from which the result comes
@@ -235,7 +238,8 @@ module unisono_switch_control
   );
 
   // ---------------------------------------------------------------- the ports of this entry
-  ports_t used, used_entries, up_port, there, down_ports;
+  ports_t used, used_entries, up_port, down_ports;
+  ports_t there_now, there_q;    // at whose head something waits; as it was when the look began
   // A port without members is a gap: nobody is there who could be told something.
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_used
     assign used_entries[p] = port_count_t'(p) < head_i.ports && ports_i[p].count != '0;
@@ -244,75 +248,47 @@ module unisono_switch_control
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_port
     assign up_port[p] = head_i.has_up && head_i.up == port_t'(p);
     // While blocks of a run come by several ports, only what is of that run is seen.
-    assign there[p]   = look_q[p].there && (next_q[run_q] == '0 || look_q[p].head.sequence_ == sequence_q[run_q]);
+    assign there_now[p] = look_i[p].there && (next_q[run_q] == '0 || look_i[p].head.sequence_ == sequence_q[run_q]);
   end
-
-  // Entries of ports: the one behind whose port a position is.
-  function automatic ports_t behind(entry_head_t head, port_entry_t [Ports-1:0] entries, count_t place);
-    ports_t hit;
-    for (int p = 0; p < int'(Ports); p++) begin
-      hit[p] = port_count_t'(p) < head.ports && count_t'(place_t'(place_t'(place) - entries[p].first)) < entries[p].count;
-    end
-    return hit;
-  endfunction
-  // The end of the range of positions in which this one is, in the tree's order: what is above is before and after.
-  function automatic count_t end_of(entry_head_t head, port_entry_t [Ports-1:0] entries, ports_t hit, count_t place);
-    count_t result;
-    result = '0;
-    for (int p = 0; p < int'(Ports); p++) if (hit[p]) result |= count_t'(entries[p].first) + entries[p].count;
-    if (hit == '0) result = place < count_t'(head.first) ? count_t'(head.first) : head.members;
-    return result;
-  endfunction
-  function automatic ports_t port_of(entry_head_t head, ports_t hit);
-    return ports_t'((2 * Ports)'(hit) << head.first_port);
-  endfunction
 
   // ---------------------------------------------------------------- which head
-  port_t        lead_q, lead;
-  waiting_t     lead_head_q;     // with it
-  logic         several_q;
-  count_t       place_q;
-  ports_t       root_hit_q;
-  ports_t       lead_from;
+  port_t    lead_q, lead, any_lead;
+  waiting_t lead_head_q;         // with it
+  logic     several_q, is_several;
+  count_t   place_q, after_skip, following;
+  ports_t   lead_from, any_from, way_ports, place_port;
+  logic     skips;
 
   // Of collectives with one sender, or a fold, from below or from above; of the others from anywhere.
-  assign lead_from = there & (down_q ? up_port : used);
+  assign way_ports = down_q ? up_port : used;
+  assign lead_from = there_now & way_ports;
+  assign any_from  = there_now & (used | up_port);
   always_comb begin
-    lead = '0;
-    for (int p = int'(Ports) - 1; p >= 0; p--) if (lead_from[p]) lead = port_t'(p);
-  end
-
-  logic is_several;
-  port_t any_lead;
-  ports_t any_from;
-  assign any_from = there & (used | up_port);
-  always_comb begin
+    lead     = '0;
     any_lead = '0;
-    for (int p = int'(Ports) - 1; p >= 0; p--) if (any_from[p]) any_lead = port_t'(p);
+    for (int p = int'(Ports) - 1; p >= 0; p--) begin
+      if (lead_from[p]) lead = port_t'(p);
+      if (any_from[p]) any_lead = port_t'(p);
+    end
   end
-  assign is_several = look_q[any_lead].head.tag.opcode == 5'(CollectiveAllgather) ||
-                      look_q[any_lead].head.tag.opcode == 5'(CollectiveGather);
+  assign is_several = any_from != '0 && look_i[any_lead].head.tag.opcode inside {5'(CollectiveAllgather),
+                                                                                 5'(CollectiveGather)};
 
-  // Gather: blocks of the root's side do not come this way.
-  count_t place, place_after;
-  ports_t place_hit, place_port, after_hit;
-  logic   skips, skips_after, gathers;
-  assign gathers = lead_head_q.tag.opcode == 5'(CollectiveGather);
-  always_comb begin
-    place_hit = behind(head_i, ports_i, place_q);
-    skips     = gathers && place_hit == root_hit_q;
-    place     = skips ? end_of(head_i, ports_i, place_hit, place_q) : place_q;
-  end
-  // The position after this message's.
-  count_t following;
-  always_comb begin
-    following   = place_q + count_t'(1);
-    after_hit   = behind(head_i, ports_i, following);
-    skips_after = gathers && following != head_i.members && after_hit == root_hit_q;
-    place_after = skips_after ? end_of(head_i, ports_i, after_hit, following) : following;
-    if (place_after == head_i.members) place_after = '0;
-  end
-  assign place_port = place_hit == '0 ? up_port : port_of(head_i, place_hit);
+  unisono_switch_places #(
+    .Ports(Ports)
+  ) u_places (
+    .clk_i,
+    .head_i,
+    .ports_i,
+    .up_port_i   (up_port),
+    .gathers_i   (lead_head_q.tag.opcode == 5'(CollectiveGather)),
+    .root_i      (lead_head_q.tag.place),
+    .place_i     (place_q),
+    .skips_o     (skips),
+    .after_skip_o(after_skip),
+    .port_o      (place_port),
+    .following_o (following)
+  );
 
   // ---------------------------------------------------------------- what is done with it
   arriving_t arriving;
@@ -354,7 +330,7 @@ module unisono_switch_control
     waiting_t h;
     assign h = look_q[p].head;
     assign lead_port[p] = lead_q == port_t'(p);
-    assign all_there[p] = there[p] && h.sequence_ == lead_head_q.sequence_;
+    assign all_there[p] = there_q[p] && h.sequence_ == lead_head_q.sequence_;
     assign differs[p]   = h.signature != lead_head_q.signature || h.dtype != lead_head_q.dtype ||
                           h.bytes != lead_head_q.bytes || h.tag != lead_head_q.tag;
     assign no_credit[p] = !look_q[p].has_credit;
@@ -386,7 +362,7 @@ module unisono_switch_control
     fresh.out_eager = is_short ? mask & ~no_credit : '0;
     fresh.fold      = action.kind == ActionFold;
     fresh.several   = several_q;
-    fresh.next      = place_after;
+    fresh.next      = following;
     fresh.tag_in    = lead_head_q.tag;
     fresh.tag       = lead_head_q.tag;
     if (fresh.fold && !action.up) fresh.tag.down = 1'b1;
@@ -399,7 +375,7 @@ module unisono_switch_control
 
   // ---------------------------------------------------------------- a transfer
   logic [15:0]   length;
-  switch_bytes_t left, segment_end, kept_end, window_most, window_end, raise_least, segment;
+  switch_bytes_t left, segment_end, window_end, segment;
   ports_t        out_granted, out_wrong, out_within, in_here, by_grant, by_write;
   logic          last_segment, here, room, raises;
 
@@ -425,28 +401,33 @@ module unisono_switch_control
   assign here = (by_write & ~in_here) == '0 && (by_grant & ~out_within) == '0;
   assign room = (t_q.out & ~out_ready_i) == '0 && (t_q.in & ~read_ready_i) == '0 && tag_there && free_ways;
 
-  // An extension goes to a message that is longer than a window, if one is free. It helps against the time of an answer;
-  // no message waits for one.
-  logic [Extensions-1:0] lent_q;
-  run_t [Extensions-1:0] lent_to_q;
-  logic                  lends, is_extended;
-  extension_t            free_extension;
-  always_comb begin
-    free_extension = '0;
-    for (int x = int'(Extensions) - 1; x >= 0; x--) if (!lent_q[x]) free_extension = extension_t'(x);
-  end
-  assign lends     = lent_q != '1 && t_q.bytes > segment * switch_bytes_t'(WindowSegments);
-  assign is_extended = t_q.granted ? t_q.extended : lends;
-
-  // The window: from what has not gone on; raised when a quarter of it or the message's end is gained. A neighbour needs
-  // some segments' time to answer, and should not run dry meanwhile.
-  assign kept_end    = t_q.done - segment * switch_bytes_t'(outstanding);
-  assign window_most = (t_q.granted ? kept_end : '0) +
-                       segment * (is_extended ? switch_bytes_t'(ExtendedSegments) : switch_bytes_t'(WindowSegments));
-  assign window_end  = window_most < t_q.bytes ? window_most : t_q.bytes;
-  assign raises = t_q.granted && t_q.limit != t_q.bytes && t_q.done >= segment * switch_bytes_t'(outstanding) &&
-                  window_end > t_q.limit && (window_end == t_q.bytes || window_end - t_q.limit >= raise_least);
-  assign raise_least = segment * (is_extended ? switch_bytes_t'(ExtendedRaise) : switch_bytes_t'(RaiseSegments));
+  logic       lends, windows, over, fails;
+  extension_t free_extension;
+  unisono_switch_windows #(
+    .WindowSegments(WindowSegments),
+    .CountWidth    (TagBits + 1)
+  ) u_windows (
+    .clk_i,
+    .rst_ni,
+    .run_i        (run_q),
+    .segment_i    (segment),
+    .bytes_i      (t_q.bytes),
+    .done_i       (t_q.done),
+    .outstanding_i(outstanding),
+    .granted_i    (t_q.granted),
+    .limit_i      (t_q.limit),
+    .extended_i   (t_q.extended),
+    .extension_i  (t_q.extension),
+    .lends_o      (lends),
+    .free_o       (free_extension),
+    .end_o        (window_end),
+    .raises_o     (raises),
+    .grant_i      (windows && !t_q.granted),
+    .over_i       (over),
+    .fails_i      (fails),
+    .open_valid_i,
+    .open_run_i
+  );
 
   // ---------------------------------------------------------------- failed runs
   ports_t      thrown, thrown_grants, latest_differs;
@@ -457,12 +438,12 @@ module unisono_switch_control
   assign failed          = failed_q[run_q];
   assign failed_sequence = failed_sequence_q[run_q];
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_thrown
-    assign thrown[p]        = failed && look_q[p].there && look_q[p].head.sequence_ == failed_sequence;
+    assign thrown[p]        = failed && look_i[p].there && look_i[p].head.sequence_ == failed_sequence;
     // Of a call of which nothing is here any more, a neighbour may still say that it was another one.
-    assign latest_differs[p] = has_latest_q[run_q] && look_q[p].has_grant &&
-                               look_q[p].grant.sequence_ == latest_sequence &&
-                               look_q[p].grant.signature != latest_signature;
-    assign thrown_grants[p] = failed && look_q[p].has_grant && look_q[p].grant.sequence_ == failed_sequence;
+    assign latest_differs[p] = has_latest_q[run_q] && look_i[p].has_grant &&
+                               look_i[p].grant.sequence_ == latest_sequence &&
+                               look_i[p].grant.signature != latest_signature;
+    assign thrown_grants[p] = failed && look_i[p].has_grant && look_i[p].grant.sequence_ == failed_sequence;
   end
 
   // ---------------------------------------------------------------- the states
@@ -474,12 +455,13 @@ module unisono_switch_control
   assign asks       = t_q.out & (t_q.bytes <= switch_bytes_t'(terms.eager_limit) ? ~t_q.out_eager : switches);
 
   state_e state_d;
-  logic   turn, keep, over, fails, asks_now, windows, segments, starts, read_all;
+  logic   keep, asks_now, segments, starts, read_all;
 
   always_comb begin
     state_d = state_q;
     turn    = 1'b0;
-    again   = 1'b0;
+    again_way = 1'b0;
+    again_run = 1'b0;
     keep    = 1'b0;     // t_q is kept
     over    = 1'b0;
     fails   = 1'b0;
@@ -488,29 +470,30 @@ module unisono_switch_control
     segments = 1'b0;
     starts  = 1'b0;
     unique case (state_q)
-      StIdle:  if (pending_q != '0) state_d = StLook1;
+      StIdle:  state_d = StIdle;
       StLook1: state_d = StLook2;
-      StLook2: state_d = StLook3;
-      StLook3: state_d = StBegin;
+      StLook2: state_d = StBegin;
       StBegin: begin
         if ((thrown | thrown_grants) != '0) begin
-          again   = 1'b1;
-          state_d = StIdle;
+          again_run = 1'b1;
+          state_d   = StIdle;
         end else if (latest_differs != '0) begin
           state_d = StFail;
+        end else if (known_active_q) begin
+          state_d = StTransfer;
+        end else if (is_several) begin
+          state_d = StRoot;
+        end else if (lead_from == '0) begin
+          turn = 1'b1;
         end else begin
-          state_d = known_active_q ? StTransfer : StLead;
+          state_d = StAction1;
         end
-      end
-      StLead: begin
-        if (is_several ? any_from == '0 : lead_from == '0) turn = 1'b1;
-        else state_d = is_several ? StRoot : StAction1;
       end
       StRoot: state_d = StPlace;
       StPlace: begin
         if (place_q == head_i.members) state_d = StFail;
         else if (!skips) begin
-          if ((place_port & there & (down_q ? up_port : used)) != '0) state_d = StAction1;
+          if ((place_port & there_q & way_ports) != '0) state_d = StAction1;
           else turn = 1'b1;
         end
       end
@@ -524,13 +507,13 @@ module unisono_switch_control
       end
       StAsk: begin
         if ((asks & ~out_ready_i) == '0) begin
-          asks_now = 1'b1;
-          keep     = 1'b1;
-          state_d  = StIdle;
+          asks_now  = 1'b1;
+          keep      = 1'b1;
+          again_way = 1'b1;
         end else begin
-          state_d  = StIdle;
+          again_run = 1'b1;
         end
-        again = 1'b1;
+        state_d = StIdle;
       end
       StTransfer: begin
         if (out_wrong != '0) begin
@@ -538,11 +521,14 @@ module unisono_switch_control
         end else if (!t_q.granted && by_write != '0) begin
           state_d = StWindow;
         end else if (!t_q.gone && here) begin
-          if (room) begin
-            state_d = StSegment;
+          if (!room) begin
+            again_run = 1'b1;
+            turn      = 1'b1;
+          end else if (immediate_q) begin
+            segments = 1'b1;
+            state_d  = StFetch1;
           end else begin
-            again = 1'b1;
-            turn  = 1'b1;
+            state_d = StSegment;
           end
         end else if (t_q.gone && outstanding == '0) begin
           state_d = StOver;
@@ -554,10 +540,12 @@ module unisono_switch_control
       end
       StWindow: begin
         if ((by_write & ~out_ready_i) == '0) begin
-          windows = 1'b1;
-          keep    = 1'b1;
+          windows   = 1'b1;
+          keep      = 1'b1;
+          again_way = 1'b1;
+        end else begin
+          again_run = 1'b1;
         end
-        again   = 1'b1;
         state_d = StIdle;
       end
       StSegment: begin
@@ -573,25 +561,26 @@ module unisono_switch_control
           if (immediate_q) begin
             state_d = StOver;
           end else begin
-            again   = 1'b1;
-            state_d = StIdle;
+            again_way = 1'b1;
+            state_d   = StIdle;
           end
         end
       end
       StOver: begin
-        over    = 1'b1;
-        again   = 1'b1;
-        state_d = StIdle;
+        over      = 1'b1;
+        again_run = 1'b1;
+        state_d   = StIdle;
       end
       StFail: begin
         if ((neighbours & ~out_ready_i) == '0) fails = 1'b1;
-        again   = 1'b1;
-        state_d = StIdle;
+        again_run = 1'b1;
+        state_d   = StIdle;
       end
       default: state_d = StIdle;
     endcase
     if (turn) state_d = turned_q ? StIdle : StTurn;
-    if (state_q == StTurn) state_d = StLook3;
+    if (state_q == StTurn) state_d = StLook2;
+    if (pick) state_d = StLook1;
   end
 
   transfer_t kept;
@@ -613,39 +602,37 @@ module unisono_switch_control
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      state_q     <= StIdle;
-      first_way_q <= 1'b0;
+      state_q <= StIdle;
     end else begin
       state_q <= state_d;
     end
     if (pick) begin
-      run_q       <= grant_index;
-      down_q      <= first_way_q;
-      turned_q    <= 1'b0;
-      first_way_q <= !first_way_q;
+      {run_q, down_q} <= next_way;
+      turned_q        <= next_urgent;
+      yields_q        <= next_yields;
     end
-    if (state_q == StTurn) begin
+    if (state_q == StTurn && !pick) begin
       down_q   <= !down_q;
       turned_q <= 1'b1;
     end
     terms <= terms_q[entry_of(run_q)];
-    if (state_q == StLook3) begin
-      look_q         <= look_i;
-      generations_q  <= generation_i;
+    if (state_q == StLook2) begin
       t_q            <= transfers_q[way];
       known_active_q <= active_q[way];
       immediate_q    <= 1'b0;
     end
-    if (state_q == StLead) begin
-      several_q   <= is_several;
-      lead_q      <= is_several ? any_lead : lead;
-      lead_head_q <= is_several ? look_q[any_lead].head : look_q[lead].head;
-      place_q     <= next_q[run_q];
+    if (state_q == StBegin) begin
+      look_q        <= look_i;
+      there_q       <= there_now;
+      generations_q <= generation_i;
+      several_q     <= is_several;
+      lead_q        <= is_several ? any_lead : lead;
+      lead_head_q   <= is_several ? look_i[any_lead].head : look_i[lead].head;
+      place_q       <= next_q[run_q];
     end
-    if (state_q == StRoot) root_hit_q <= behind(head_i, ports_i, count_t'(lead_head_q.tag.place));
     if (state_q == StPlace) begin
       if (skips) begin
-        place_q <= place;
+        place_q <= after_skip;
       end else begin
         for (int p = 0; p < int'(Ports); p++) begin
           if (place_port[p]) begin
@@ -674,19 +661,6 @@ module unisono_switch_control
     if (over) latest_q[run_q] <= {t_q.sequence_, t_q.signature};
     if (fails) failed_sequence_q[run_q] <= fail_sequence_q;
     if (open_valid_i) terms_q[entry_of(open_run_i)] <= open_terms_i;
-  end
-
-  // Who has which extension.
-  always_ff @(posedge clk_i) begin
-    for (int x = 0; x < int'(Extensions); x++) begin
-      if (!rst_ni || (over && t_q.extended && t_q.extension == extension_t'(x)) ||
-          (fails && lent_to_q[x] == run_q) || (open_valid_i && lent_to_q[x] == open_run_i)) begin
-        lent_q[x] <= 1'b0;
-      end else if (windows && !t_q.granted && lends && free_extension == extension_t'(x)) begin
-        lent_q[x]    <= 1'b1;
-        lent_to_q[x] <= run_q;
-      end
-    end
   end
 
   // Positions of runs.
@@ -781,7 +755,7 @@ module unisono_switch_control
     assign send_generation_o[p] = windows ? generations_q[p] + 16'(!t_q.granted) : '0;
   end
 
-  // Ports from which something must come before the run goes on.
+  // Ports from which something must come before the run goes on this way: from all, or from any one.
   ports_t missing, takers;
   assign takers = by_grant & ~out_within;
   always_comb begin
@@ -792,6 +766,8 @@ module unisono_switch_control
       default:    missing = '0;
     endcase
   end
+  assign leave_any   = state_q == StBegin;
+  assign leave_ports = state_q == StBegin ? way_ports : (state_q == StPlace ? place_port & way_ports : missing);
   always_ff @(posedge clk_i) begin
     note_valid_o    <= rst_ni && (turn || over || fails);
     note_way_o      <= way;

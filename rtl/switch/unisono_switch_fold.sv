@@ -1,13 +1,13 @@
 // A port's cell of the fold: one word of adders. It combines the port's own word with the running value of the
 // children before it, or begins with its own word.
 //
-// All functions take the same time, so that words of different aggregations never meet behind it, and none overtakes
-// another. Sums and products of fp16 and bf16 round once, at the end of a fold: such words are combined as fp32, each
+// A word takes the time of in_pace_i, and all words of a fold have the pace of its function's plugin, those that pass,
+// too. Who gives words sees to it that those of different paces do not meet at the end. Sums and products of fp16 and bf16 round once, at the end of a fold: such words are combined as fp32, each
 // own word in two halves (in_wide_i, in_upper_i), and running values are fp32.
 //
-// Latency: fold_latency(Funcs, InputRegister): 8 cycles, or 11 if products are built, and 1 for the input register.
+// Latency: pace_latency: 3 cycles, 8 of floating-point sums, 11 of products; and 1 for the input register.
 // Throughput: one word per cycle. No back-pressure.
-// Restrictions: in_func_i is built, and defined on in_dtype_i. in_wide_i only for sums and products of fp16 and bf16.
+// Restrictions: in_pace_i is that of in_func_i and in_dtype_i, but for words that pass. in_func_i is built, and defined on in_dtype_i. in_wide_i only for sums and products of fp16 and bf16.
 
 module unisono_switch_fold
   import unisono_spec_pkg::*;
@@ -31,6 +31,7 @@ module unisono_switch_fold
   input  logic [SwitchBytes-1:0] in_keep_i,     // of the own word
   input  func_e                  in_func_i,
   input  datatype_e              in_dtype_i,    // of the call
+  input  pace_e                  in_pace_i,
   input  logic                   in_wide_i,
   input  logic                   in_upper_i,    // which half of the own word
   input  logic                   in_last_i,
@@ -43,8 +44,6 @@ module unisono_switch_fold
   output logic [UserBits-1:0]    out_user_o
 );
 
-  // From the plugins' operands on.
-  localparam int unsigned Latency = fold_latency(Funcs, 1'b0);
   localparam int unsigned SideBits = SwitchBytes + 1 + UserBits;
   localparam int unsigned Units = 3;
   localparam int unsigned Alu = 0;
@@ -68,6 +67,7 @@ module unisono_switch_fold
     logic [SwitchBytes-1:0] keep;
     func_e                  func;     // of this word: the first one passes
     datatype_e              dtype;
+    pace_e                  pace;
     logic                   last;
     logic [UserBits-1:0]    user;
   } operands_t;
@@ -84,6 +84,7 @@ module unisono_switch_fold
     keep: wide ? half_keep : in_keep_i,
     func: in_first_i ? FuncNone : in_func_i,
     dtype: wide ? DatatypeFp32 : in_dtype_i,
+    pace: in_pace_i,
     last: in_last_i,
     user: in_user_i
   };
@@ -130,20 +131,22 @@ module unisono_switch_fold
   end
 
   // ---------------------------------------------------------------- plugins
-  logic [Units-1:0]               valid;
-  logic [Units-1:0][DataBits-1:0] data;
-  logic [Units-1:0][SideBits-1:0] side;
-
-  logic                early_valid;
-  logic [DataBits-1:0] early_data;
-  logic [SideBits-1:0] early_side;
+  // What the first plugin gives leaves at once, or after the time of one of the others.
+  localparam int unsigned Exits = 3 + Paces - 1;
+  localparam int unsigned AluAsSum = 3;
+  localparam int unsigned AluAsProd = 4;
+  logic [Exits-1:0]               valid;
+  logic [Exits-1:0][DataBits-1:0] data;
+  logic [Exits-1:0][SideBits-1:0] side;
 
   // With halves, fp32 is needed even where no datatype of the mask is.
   localparam datatype_mask_t Built = HasHalves ? Datatypes | datatype_mask_t'(1 << DatatypeFp32) : Datatypes;
 
+  logic  early_valid;
+  pace_e early_pace;
   unisono_plugin_alu #(
     .DataBytes(SwitchBytes),
-    .UserBits (UserBits),
+    .UserBits ($bits(pace_e) + UserBits),
     .Datatypes(Datatypes),
     .Funcs    (Funcs)
   ) u_alu (
@@ -159,34 +162,68 @@ module unisono_switch_fold
     .use1_i  (1'b1),
     .keep_i  (word.keep),
     .last_i  (word.last),
-    .user_i  (word.user),
+    .user_i  ({word.pace, word.user}),
     .valid_o (early_valid),
-    .data_o  (early_data),
-    .keep_o  (early_side[SideBits-1-:SwitchBytes]),
-    .last_o  (early_side[UserBits]),
-    .user_o  (early_side[UserBits-1:0])
+    .data_o  (data[Alu]),
+    .keep_o  (side[Alu][SideBits-1-:SwitchBytes]),
+    .last_o  (side[Alu][UserBits]),
+    .user_o  ({early_pace, side[Alu][UserBits-1:0]})
   );
+  assign valid[Alu] = early_valid && early_pace == PaceAlu;
 
-  logic [Latency-AluLatency-1:0] alu_valid_q;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) alu_valid_q <= '0;
-    else alu_valid_q <= {alu_valid_q[Latency-AluLatency-2:0], early_valid};
+  // The time of sums, and then of products.
+  logic                        slow_valid;
+  logic [DataBits-1:0]         slow_data;
+  logic [SideBits-1:0]         slow_side;
+  if (HasSum) begin : gen_as_sum
+    localparam int unsigned Cycles = SumLatency - AluLatency;
+    logic [Cycles-1:0] sum_q, prod_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        sum_q  <= '0;
+        prod_q <= '0;
+      end else begin
+        sum_q  <= {sum_q[Cycles-2:0], early_valid && early_pace == PaceSum};
+        prod_q <= {prod_q[Cycles-2:0], early_valid && early_pace == PaceProd};
+      end
+    end
+    unisono_plugin_delay #(
+      .Width (DataBits + SideBits),
+      .Cycles(Cycles)
+    ) u_delay (
+      .clk_i,
+      .d_i({side[Alu], data[Alu]}),
+      .q_o({slow_side, slow_data})
+    );
+    assign slow_valid = prod_q[Cycles-1];
+    assign {valid[AluAsSum], data[AluAsSum], side[AluAsSum]} = {sum_q[Cycles-1], slow_data, slow_side};
+  end else begin : gen_not_as_sum
+    assign {slow_valid, slow_data, slow_side} = {early_valid && early_pace == PaceProd, data[Alu], side[Alu]};
+    assign {valid[AluAsSum], data[AluAsSum], side[AluAsSum]} = '0;
   end
-  assign valid[Alu] = alu_valid_q[Latency-AluLatency-1];
-
-  unisono_plugin_delay #(
-    .Width (DataBits + SideBits),
-    .Cycles(Latency - AluLatency)
-  ) u_delay (
-    .clk_i,
-    .d_i({early_side, early_data}),
-    .q_o({side[Alu], data[Alu]})
-  );
+  if (HasProd) begin : gen_as_prod
+    localparam int unsigned Cycles = ProdLatency - (HasSum ? SumLatency : AluLatency);
+    logic [Cycles-1:0] prod_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) prod_q <= '0;
+      else prod_q <= {prod_q[Cycles-2:0], slow_valid};
+    end
+    unisono_plugin_delay #(
+      .Width (DataBits + SideBits),
+      .Cycles(Cycles)
+    ) u_delay (
+      .clk_i,
+      .d_i({slow_side, slow_data}),
+      .q_o({side[AluAsProd], data[AluAsProd]})
+    );
+    assign valid[AluAsProd] = prod_q[Cycles-1];
+  end else begin : gen_not_as_prod
+    assign {valid[AluAsProd], data[AluAsProd], side[AluAsProd]} = '0;
+    logic unused;
+    assign unused = ^{slow_valid, slow_data, slow_side};
+  end
 
   if (HasSum) begin : gen_sum
-    logic                sum_valid;
-    logic [DataBits-1:0] sum_data;
-    logic [SideBits-1:0] sum_side;
     unisono_plugin_sum #(
       .DataBytes(SwitchBytes),
       .UserBits (UserBits),
@@ -205,30 +242,12 @@ module unisono_switch_fold
       .keep_i  (word.keep),
       .last_i  (word.last),
       .user_i  (word.user),
-      .valid_o (sum_valid),
-      .data_o  (sum_data),
-      .keep_o  (sum_side[SideBits-1-:SwitchBytes]),
-      .last_o  (sum_side[UserBits]),
-      .user_o  (sum_side[UserBits-1:0])
+      .valid_o (valid[Sum]),
+      .data_o  (data[Sum]),
+      .keep_o  (side[Sum][SideBits-1-:SwitchBytes]),
+      .last_o  (side[Sum][UserBits]),
+      .user_o  (side[Sum][UserBits-1:0])
     );
-    if (Latency > SumLatency) begin : gen_wait
-      logic [Latency-SumLatency-1:0] sum_valid_q;
-      always_ff @(posedge clk_i) begin
-        if (!rst_ni) sum_valid_q <= '0;
-        else sum_valid_q <= {sum_valid_q[Latency-SumLatency-2:0], sum_valid};
-      end
-      assign valid[Sum] = sum_valid_q[Latency-SumLatency-1];
-      unisono_plugin_delay #(
-        .Width (DataBits + SideBits),
-        .Cycles(Latency - SumLatency)
-      ) u_wait (
-        .clk_i,
-        .d_i({sum_side, sum_data}),
-        .q_o({side[Sum], data[Sum]})
-      );
-    end else begin : gen_no_wait
-      assign {valid[Sum], data[Sum], side[Sum]} = {sum_valid, sum_data, sum_side};
-    end
   end else begin : gen_no_sum
     assign {valid[Sum], data[Sum], side[Sum]} = '0;
   end
@@ -266,7 +285,7 @@ module unisono_switch_fold
   always_comb begin
     out_valid_o = valid != '0;
     {out_keep_o, out_last_o, out_user_o, out_data_o} = '0;
-    for (int unsigned u = 0; u < Units; u++) begin
+    for (int unsigned u = 0; u < Exits; u++) begin
       {out_keep_o, out_last_o, out_user_o, out_data_o} |= {side[u], data[u]} & {(DataBits + SideBits) {valid[u]}};
     end
   end
@@ -274,7 +293,9 @@ module unisono_switch_fold
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      assert ((valid & (valid - 1'b1)) == '0) else $error("%m: two plugins have a result at once");
+      assert ((valid & (valid - 1'b1)) == '0) else $error("%m: two words leave at once");
+      assert (!in_valid_i || in.func == FuncNone || in_pace_i == pace_of(in.func, in.dtype))
+        else $error("%m: func %0d of dtype %0d has another pace", in.func, in.dtype);
       assert (!in_valid_i || is_supported(Built, Funcs, '0, in.func, in.dtype))
         else $error("%m: func %0d of dtype %0d is not built", in.func, in.dtype);
       assert (!in_valid_i || !in_wide_i || (HasHalves && rounds_once(in_func_i, in_dtype_i)))

@@ -52,6 +52,7 @@ module unisono_switch_ingress
   input  logic                    found_valid_i,
   input  logic                    found_i,
   input  unit_entry_t             found_entry_i,
+  input  logic                    forget_i,       // entries change
 
   // What was agreed; who is behind this port. While an entry is opened nothing of it is under way.
   input  logic                    open_valid_i,
@@ -235,10 +236,28 @@ module unisono_switch_ingress
   address_t   write_address_q;
   logic       bad_q, eager_q, write_q;
   logic       closed_q;                     // the window, since the segment that comes was judged
+  logic       forgotten_q;                  // entries have changed since the look-up began
   buffer_index_t place_q;
 
+  // The entry found last, which is mostly the next one's, too: no look-up then, in which other ports go first.
+  logic        last_valid_q, is_last;
+  logic [31:0] last_number_q;
+  logic [15:0] last_epoch_q;
+  unit_entry_t last_entry_q;
+  assign is_last = last_valid_q && header.communicator == last_number_q && header.epoch == last_epoch_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || forget_i) last_valid_q <= 1'b0;
+    else if (state_q == StFind && found_valid_i) last_valid_q <= found_i && !forgotten_q;
+    if (state_q == StFind && found_valid_i) begin
+      last_number_q <= header.communicator;
+      last_epoch_q  <= header.epoch;
+      last_entry_q  <= found_entry_i;
+    end
+    forgotten_q <= forget_i || (forgotten_q && state_q == StFind);
+  end
+
   assign header        = meta.header;
-  assign find_valid_o  = state_q == StIdle && meta_valid;
+  assign find_valid_o  = state_q == StIdle && meta_valid && !is_last;
   assign find_number_o = header.communicator;
   assign find_epoch_o  = header.epoch;
   assign meta_ready    = judge;
@@ -340,7 +359,10 @@ module unisono_switch_ingress
       state_q <= StIdle;
     end else begin
       unique case (state_q)
-        StIdle: if (meta_valid && find_ready_i) state_q <= StFind;
+        StIdle: begin
+          if (meta_valid && is_last) state_q <= StRead;
+          else if (meta_valid && find_ready_i) state_q <= StFind;
+        end
         StFind: if (found_valid_i) state_q <= StRead;
         StRead: state_q <= StJudge;
         StJudge: begin
@@ -354,9 +376,9 @@ module unisono_switch_ingress
         default: state_q <= StIdle;
       endcase
     end
-    if (state_q == StFind && found_valid_i) begin
-      found_q <= found_i;
-      run_q   <= {found_entry_i, header.sequence_[$clog2(UnitRuns)-1:0]};
+    if (state_q == StIdle || (state_q == StFind && found_valid_i)) begin
+      found_q <= state_q == StIdle || found_i;
+      run_q   <= {state_q == StIdle ? last_entry_q : found_entry_i, header.sequence_[$clog2(UnitRuns)-1:0]};
     end
     my_terms_q <= terms_q[entry_of(run_q)];
     from_q     <= neighbour_q[entry_of(run_q)];
@@ -605,10 +627,17 @@ module unisono_switch_ingress
     window_generation_o <= generation_q[look_run_i];
   end
 
-  // Everything that is taken may let something go on; credit may do so in other runs too, which the control knows.
+  // Messages, segments and grants may let something go on. Nothing waits for credit: who has none is asked.
+  // The control looks 2 cycles after an event at the earliest, so it is told of a message before this is in its place:
+  // with the last word, or, of one word that is here, when it is judged. If that proves bad, nothing is there to see.
+  logic told_q, told_at_judge, told_at_word;
+  assign told_at_judge = judge && accept &&
+                         (is_grant || ((is_eager || is_request || is_write) &&
+                                       (!has_payload || (payload_valid && payload_last))));
+  assign told_at_word  = state_q == StStore && payload_valid && payload_last && !told_q;
   always_ff @(posedge clk_i) begin
-    event_valid_o <= rst_ni && ((judge && (accept || late) && (is_grant || header.credits != '0)) ||
-                                (state_q == StEnd && !bad_q));
+    event_valid_o <= rst_ni && (told_at_judge || told_at_word);
+    told_q        <= told_at_judge || told_at_word || (told_q && state_q == StStore);
     event_run_o   <= run_q;
     if (!rst_ni) begin
       counter_messages_o <= '0;

@@ -96,9 +96,24 @@ package unisono_switch_pkg;
   localparam func_mask_t SwitchFuncs = AllFuncs & ~func_mask_t'(1 << FuncProd);
   localparam datatype_mask_t HalfDatatypes = datatype_mask_t'(1 << DatatypeFp16 | 1 << DatatypeBf16);
 
-  // Cycles that a cell of the fold takes, whatever it computes.
-  function automatic int unsigned fold_latency(func_mask_t funcs, logic input_register);
-    return (funcs[FuncProd[4:0]] ? ProdLatency : SumLatency) + 32'(input_register);
+  // By which plugin's time the words of a fold go through its cells: those that pass, too.
+  typedef enum logic [1:0] {
+    PaceAlu  = 2'd0,
+    PaceSum  = 2'd1,
+    PaceProd = 2'd2
+  } pace_e;
+  localparam int unsigned Paces = 3;
+
+  function automatic pace_e pace_of(func_e func, datatype_e dtype);
+    unique case (unit_of(func, dtype))
+      UnitSum:  return PaceSum;
+      UnitProd: return PaceProd;
+      default:  return PaceAlu;
+    endcase
+  endfunction
+  // Cycles that a cell takes, without an input register.
+  function automatic int unsigned pace_latency(int unsigned pace);
+    return pace == 2 ? ProdLatency : (pace == 1 ? SumLatency : AluLatency);
   endfunction
 
   // Whether a fold is combined in fp32 and rounds once, at its end.

@@ -404,6 +404,7 @@ module unisono_switch_unit
       .found_valid_i   (found_valid[p]),
       .found_i         (found),
       .found_entry_i   (found_entry),
+      .forget_i        (reg_valid_i && reg_write_i),
       .open_valid_i    (opening_q),
       .open_run_i      (open_run),
       .open_terms_i    (open_terms),

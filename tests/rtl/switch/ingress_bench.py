@@ -83,9 +83,10 @@ class Bench:
         self.counts: Counter[str] = Counter()
         self.seen: Counter[str] = Counter()
         self.find_share = 1.0
+        self.forget_share = 0.0
         self.cycle = 0
         self.events: list[tuple[int, int]] = []
-        for port in ("open_valid", "found_valid", "pop", "discard", "pop_grant", "take_credit", "read", "look_run"):
+        for port in ("open_valid", "found_valid", "forget", "pop", "discard", "pop_grant", "take_credit", "read", "look_run"):
             getattr(dut, f"{port}_i").value = 0
         for port in ("open", "raise", "close", "extended", "extension"):
             getattr(dut, f"window_{port}_i").value = 0
@@ -110,7 +111,8 @@ class Bench:
             dut.open_neighbour_i.value = pack(NEIGHBOUR, self.neighbours[entry])
             await RisingEdge(dut.clk_i)
             self.runs[entry * RUNS + index] = Run()
-        dut.open_valid_i.value = 0
+            dut.forget_i.value = 1
+        dut.open_valid_i.value = dut.forget_i.value = 0
         self.member_credit[entry] = self.credit[entry] = terms["credits"]
 
     async def serve(self) -> None:
@@ -132,6 +134,8 @@ class Bench:
             dut.found_i.value = int(answer is not None and answer >= 0)
             dut.found_entry_i.value = answer if answer is not None and answer >= 0 else rng.randrange(ENTRIES)
             ready = int(rng.random() < self.find_share)
+            if not int(dut.open_valid_i.value):
+                dut.forget_i.value = int(rng.random() < self.forget_share)
             dut.find_ready_i.value = ready
             if int(dut.event_valid_o.value):
                 run = int(dut.event_run_o.value)
