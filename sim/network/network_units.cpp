@@ -140,7 +140,11 @@ void Network::serve_units_at_nodes() {
   for (std::size_t u = first_at_node_; u < units_.size(); ++u) {
     AttachedUnit& at = units_[u];
     const std::uint32_t node = topology_.units[u].address;
-    if (const ReceivedWord* word = front(node); word != nullptr) {
+    if (const ReceivedWord* word = front(node); word != nullptr && at.device != nullptr && at.device->takes_words()) {
+      at.taken += word->last && !word->damaged ? 1 : 0;
+      at.device->take_word(*word);
+      pop(node);
+    } else if (word != nullptr) {
       at.data.insert(at.data.end(), word->data, word->data + word->bytes);
       const ReceivedWord copy = *word;
       pop(node);

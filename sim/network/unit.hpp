@@ -28,7 +28,7 @@ class Unit {
   /// call `Network::send_from` for this unit.
   virtual void take(const UnitFrame& frame) = 0;
 
-  /// Whether a unit in a switch is given frames word by word, as they come; it does not change. Frames that come out
+  /// Whether it is given frames word by word, as they come; it does not change. Frames that come to a switch out
   /// of their order, or twice, are still taken whole.
   virtual bool takes_words() const { return false; }
   /// The next word of the frame that comes by a link, in its session's order. One with `damaged` ends a frame that must

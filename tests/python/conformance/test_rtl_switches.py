@@ -24,6 +24,7 @@ CARRIED = ("barrier", "bcast", "reduce", "allreduce", "reduce_scatter", "allgath
 #: Network and tree, by ranks.
 SHAPES = {
     2: ("topology = switch\naggregation = ais@switch0\n", "(0 1)"),
+    4: ("topology = leaf_spine\nleaves = 2\nspines = 1\naggregation = ais@spine0\n", "(0 1 2 3)"),
     5: ("topology = switch\nnodes = 6\naggregation = aas@node5\n", "(0 1 2 3 4)"),
     6: ("topology = leaf_spine\nleaves = 3\nspines = 1\naggregation = ais@leaf*|ais@spine0\n", "((0 1) (2 3) (4 5))"),
     8: ("topology = leaf_spine\nleaves = 2\nspines = 1\naggregation = ais@leaf*\n", "(0 1 2 3 (4 5 6 7))"),
@@ -47,14 +48,19 @@ def cases_of(cluster: Cluster, ranks: int) -> list[Case]:
     ("ranks", "native", "switches"),
     [
         (2, (), "native"),
+        (4, (2,), "native"),
         (5, (1, 3), "native"),
         (6, (), "native"),
         (8, (0,), "native"),
         (2, (), "rtl"),
+        (4, (), "rtl"),
+        (5, (1, 3), "rtl"),
         (6, (1,), "rtl"),
         (8, (), "rtl"),
     ],
-    ids=["two", "a node", "spine", "leaves", "two, RTL", "spine, RTL", "leaves, RTL"],
+    ids=[
+        "two", "one link", "a node", "spine", "leaves", "two, RTL", "one link, RTL", "a node, RTL", "spine, RTL", "leaves, RTL"
+    ],  # fmt: skip
 )
 def test_switches_agree_with_members_in_their_place(
     ranks: int, native: tuple[int, ...], switches: str, tmp_path: Path
