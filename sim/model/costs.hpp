@@ -26,6 +26,9 @@ struct EndpointCosts {
   std::uint32_t pass = 4;           ///< from a job to the first word that comes past the buffers
   std::uint32_t announce = 6;       ///< from a job to its header in Tx, which then waits for its words
   std::uint32_t fold = 8;           ///< of a word through the operator
+  std::uint32_t child = 0;          ///< more for each message that one job folds, of integers, minima and maxima
+  std::uint32_t child_sum = 0;      ///< likewise, of sums in floating point
+  std::uint32_t child_product = 0;  ///< likewise, of products
   std::uint32_t leave = 3;   ///< from the last word of a segment in the transport to the frame's first on the link
   std::uint32_t write = 41;  ///< from the last word's burst to its acknowledgement
   std::uint32_t burst_words = 64;    ///< that memory is written in

@@ -25,6 +25,24 @@ bool sends_to(const State& state, std::uint32_t rank) {
                      [&](const auto& one) { return one.rank == rank; });
 }
 
+/// What each message takes that a switch folds, one behind the other; what only passes is as quick as an integer.
+std::uint32_t child_of(const EndpointCosts& costs, const Move& move, std::size_t messages) {
+  if (messages < 2) return costs.child;
+  if (move.func == Func::kProd) return costs.child_product;
+  if (move.func != Func::kSum) return costs.child;
+  switch (move.dtype) {
+    case Datatype::kFp16:
+    case Datatype::kBf16:
+    case Datatype::kFp32:
+    case Datatype::kFp64:
+    case Datatype::kComplex64:
+    case Datatype::kComplex128:
+      return costs.child_sum;
+    default:
+      return costs.child;
+  }
+}
+
 }  // namespace
 
 Endpoint::Endpoint(std::uint32_t rank, const Program& program, const EndpointCosts& costs, Outlet& outlet,
@@ -287,7 +305,7 @@ std::uint64_t Endpoint::try_job(std::uint32_t index, std::uint64_t now) {
     for (std::uint32_t i = 0; i < inputs; ++i) {
       time = std::max(time, first + (std::uint64_t{o} * inputs + i) * pace) + words;
     }
-    end = time + (folds ? costs_.fold : 0);
+    end = time + (folds ? costs_.fold : 0) + child_of(costs_, move, state.sources.size()) * state.sources.size();
     const std::size_t last = costs_.parallel_ports ? state.destinations.size() : o + 1;
     for (std::size_t p = o; p < std::min(last, state.destinations.size()); ++p) {
       reserved_words_ += words + 1;

@@ -42,5 +42,7 @@ ModelledTime run_model(const NetworkConfig& network, const ModelledCall& call, c
 
 /// Of switches in C++: they take no time.
 EndpointCosts costs_of_switch();
+/// Of switches in RTL (rtl/switch): latencies that the pages of its modules state, and nothing fitted.
+EndpointCosts costs_of_rtl_switch();
 
 }  // namespace unisono::sim

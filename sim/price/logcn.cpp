@@ -16,6 +16,7 @@ namespace {
 struct Way {
   double latency = 0;
   std::uint32_t switches = 0;
+  double further = 0;  ///< messages that these fold beyond two each; one that only passes is one less than two
 };
 
 class Tree {
@@ -24,6 +25,11 @@ class Tree {
     std::vector<std::uint32_t> nodes(call.members);
     std::iota(nodes.begin(), nodes.end(), 0U);
     tree_ = lay_tree(ways.topology(), nodes);
+    children_.resize(tree_.parent.size());
+    for (const std::uint32_t unit : tree_.hangs) ++children_[unit];
+    for (const std::uint32_t unit : tree_.parent) {
+      if (unit != kNoUnit) ++children_[unit];
+    }
   }
 
   /// From a member to another one, by the top or by the first switch that both are below.
@@ -38,6 +44,8 @@ class Tree {
     for (std::size_t i = 0; i + 1 < up.size(); ++i) way.latency += hop(up[i], up[i + 1]);
     for (std::size_t i = 0; i + 1 < down.size(); ++i) way.latency += hop(down[i + 1], down[i]);
     way.switches = static_cast<std::uint32_t>(up.size() + down.size() - 3);
+    way.further = -static_cast<double>(way.switches);
+    for (std::size_t i = 1; by_top && i < up.size(); ++i) way.further += children_[up[i] - call_.members] - 1;
     return way;
   }
 
@@ -46,7 +54,7 @@ class Tree {
 
   /// From the first member to the last one, by the switches of all in the order of ranks.
   Way in_order() const {
-    Way way{hop(0, call_.members + tree_.hangs[0]), 1};
+    Way way{hop(0, call_.members + tree_.hangs[0]), 1, -1};
     std::uint32_t last = 0;
     for (std::uint32_t rank = 1; rank < call_.members; ++rank) {
       if (tree_.hangs[rank] == tree_.hangs[last]) continue;
@@ -54,6 +62,7 @@ class Tree {
       way.latency +=
           next.latency - hop(last, call_.members + tree_.hangs[last]) - hop(call_.members + tree_.hangs[rank], rank);
       way.switches += next.switches - 1;
+      way.further = -static_cast<double>(way.switches);
       last = rank;
     }
     way.latency += hop(call_.members + tree_.hangs[last], call_.members - 1);
@@ -76,6 +85,7 @@ class Tree {
   const ModelledCall& call_;
   std::uint64_t frame_;
   UnitTree tree_;
+  std::vector<double> children_;  // of each unit
 };
 
 /// Who has the most messages, in or out, and what they take one after the other behind the first one.
@@ -131,6 +141,7 @@ LogcnTerms logcn(const Ways& ways, const Call& call, const ModelledCall& program
   const double serial_bytes = std::max(serial(ways, programs, message, parameters, engine), busiest.cycles - first);
   const auto length = static_cast<double>(segment);
   const double alpha = parameters.alpha.of(length);
+  const auto computing = [&](const Way& way) { return way.switches * alpha + way.further * parameters.alpha_child; };
 
   // The blocks of a gather come, and those of a scatter leave, in the order of ranks: not all are behind the one, or
   // before the one, that has the longest way.
@@ -145,7 +156,7 @@ LogcnTerms logcn(const Ways& ways, const Call& call, const ModelledCall& program
       double part = 1;
       if (facts.blocks && to_root) part = (call.size - 1 - from) / blocks;
       if (facts.blocks && from_root) part = (to - 1) / blocks;
-      const double time = way.latency + way.switches * alpha + part * serial_bytes;
+      const double time = way.latency + computing(way) + part * serial_bytes;
       if (time <= most) continue;
       most = time;
       longest = way;
@@ -159,7 +170,7 @@ LogcnTerms logcn(const Ways& ways, const Call& call, const ModelledCall& program
   terms.switches = longest.switches;
   terms.o = parameters.call + parameters.send.of(length) + parameters.receive.of(length);
   terms.latency = longest.latency;
-  terms.c = longest.switches * alpha;
+  terms.c = computing(longest);
   if (message > engine.eager_limit) {
     // The first link's switch is asked.
     const std::uint32_t home = programs.addresses[call.size + tree.home(call.root)];

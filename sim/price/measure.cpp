@@ -39,6 +39,10 @@ class Moves {
     last().func = Func::kSum;
     return *this;
   }
+  Moves& sum() {
+    last().func = Func::kSum;
+    return *this;
+  }
   Moves& after() {
     last().dependencies = 1;
     return *this;
@@ -229,12 +233,20 @@ Parameters measure(const EndpointCosts& engine, const EndpointCosts& switches) {
     taken.arrive({3}, bytes);
     if (bytes != 0) taken.keep();
     const auto one = bench.run(
-        {Moves().send({3}, bytes), Moves().send({3}, bytes), taken, Moves().arrive({0, 1}, bytes).also_send({2})},
+        {Moves().send({3}, bytes), Moves().send({3}, bytes), taken, Moves().arrive({0, 1}, bytes).sum().also_send({2})},
         true);
     const auto length = static_cast<double>(bytes);
     return one[2] - found.call - found.send.of(length) - bench.to_unit(bytes) - bench.from_unit(bytes) -
            found.receive.of(length);
   });
+  const auto summed = [&](const Ranks& from) {
+    const auto unit = static_cast<std::uint32_t>(from.size()) + 1;
+    std::vector<Program> programs(from.size(), Moves().send({unit}, kShort));
+    programs.push_back(Moves().arrive({unit}, kShort).keep());
+    programs.push_back(Moves().arrive(from, kShort).sum().also_send({unit - 1}));
+    return bench.run(std::move(programs), true)[unit - 1];
+  };
+  found.alpha_child = (summed({0, 1, 2, 3}) - summed({0, 1})) / 2;
   const auto through = [&](std::uint32_t n, std::uint64_t bytes) {
     std::vector<Moves> senders(4);
     Moves taken, unit;

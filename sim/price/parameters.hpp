@@ -40,7 +40,8 @@ struct Parameters {
   double gap_program = 0;  ///< between moves of a program that is longer than engines know by heart
   double byte = 0;         ///< G of the engine; the links have theirs
   double grant = 0;        ///< of a message that has to be granted: what it waits for beside the grant's own way
-  Overhead alpha;          ///< of a switch: from the last word of what it folds to the first one of the result
+  Overhead alpha;          ///< of a switch: from the last word of the two that it sums to the first one of the result
+  double alpha_child = 0;  ///< more for each further one
   double gap_switch = 0;   ///< between messages that a switch passes on to one rank
   double gap_asked = 0;    ///< between messages for which a switch is asked: beside the ways of request and grant
 

@@ -72,9 +72,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument(
         "--switch",
-        action="store_true",
-        help="measure the parameters of `unisono explain --network` in the simulated network, and print them; with "
-        "--file also write them, for its --parameters",
+        nargs="?",
+        const="native",
+        choices=("native", "rtl"),
+        help="measure the parameters of `unisono explain --network` in the simulated network, with switches that take "
+        "no time (native) or as in hardware (rtl), and print them; with --file also write them, for its --parameters",
     )
     for name, text in START_OPTIONS.items():
         parser.add_argument(f"--{name}", metavar="TEXT", help=f"with --network: {text} (see `unisono run --help`)")

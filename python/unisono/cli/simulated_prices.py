@@ -42,7 +42,8 @@ PARAMETERS = {
     "gap_program": ("g", "between moves of a program of more than 32"),
     "byte": ("G", "a byte in an engine; links have their own"),
     "grant": ("o", "a grant, beside its way"),
-    "alpha": ("α", "a switch: from the last operand to the result"),
+    "alpha": ("α", "a switch: from the last of two operands to their sum"),
+    "alpha_child": ("α", "more for each further operand"),
     "gap_switch": ("g", "between messages that a switch passes on"),
     "gap_asked": ("g", "between those a switch is asked for, beside ways"),
 }
@@ -94,7 +95,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "by LogGP and LoGcN, and at least",
     )
     group.add_argument(
-        "--switch", choices=("native", "off"), help="whether the switches that FILE names take part (native)"
+        "--switch",
+        choices=("native", "rtl", "off"),
+        help="how the switches that FILE names take part: without taking time (native), as in hardware, or not at all",
     )
     group.add_argument(
         "--segment-bytes", type=int, metavar="N", help="longest segments of the engines, as a job's setting (8128)"
@@ -134,7 +137,8 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         said = str(failure)
         raise InvalidArgumentError(f"--network: {said}" if said.startswith(options.network) else said) from None
     call = {"operation": options.operation, "bytes": options.bytes if collective.data else 0, "ranks": ranks}
-    return {"call": call | {"dtype": options.dtype, "network": options.network}} | answer
+    given = {"dtype": options.dtype, "network": options.network, "switch": options.switch or "native"}
+    return {"call": call | given} | answer
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -186,8 +190,10 @@ def _print(console: Console, answer: dict[str, Any]) -> None:
         console.print(f"Not for this call: {'; '.join(out)}.", style="dim", markup=False)
     for sentence in sentences(answer):
         console.print(sentence, markup=False)
+    rtl = answer["call"]["switch"] == "rtl"
+    switches = "and switches in RTL as their costs" if rtl else "as their costs; switches take no time"
     console.print(
-        "Simulated with engines as their costs; switches take no time. Closed forms: LogGP, and LoGcN of switches, by "
+        f"Simulated with engines {switches}. Closed forms: LogGP, and LoGcN of switches, by "
         "parameters of microbenchmarks (`unisono calibrate --switch`).",
         style="dim",
     )
@@ -254,7 +260,7 @@ def _table(answer: dict[str, Any], candidates: list[dict[str, Any]]) -> Table:
 
 def calibrate(options: argparse.Namespace, write: Any) -> int:
     """`unisono calibrate` with --switch. `write(path, text)` writes a whole file or nothing."""
-    found = ask("--measure")
+    found = ask("--measure", "--switch", options.switch)
     text = json.dumps({"unisono_switch_parameters": 1} | found, indent=1) + "\n"
     if options.file is not None:
         write(options.file, text)

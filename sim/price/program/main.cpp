@@ -96,6 +96,7 @@ void each_parameter(Known& known, F&& with) {
   with("byte", known.byte);
   with("grant", known.grant);
   with("alpha", known.alpha);
+  with("alpha_child", known.alpha_child);
   with("gap_switch", known.gap_switch);
   with("gap_asked", known.gap_asked);
 }
@@ -160,7 +161,11 @@ json answer(int count, char** arguments) {
     const auto found = options.find(name);
     return found == options.end() ? std::string(usual) : found->second;
   };
-  EndpointCosts engine, switches = costs_of_switch();
+  const std::string mode = option("--switch", "");
+  if (mode != "" && mode != "native" && mode != "rtl" && mode != "off") {
+    refuse(formatted("--switch: '{}' was given; allowed are native, rtl and off", mode));
+  }
+  EndpointCosts engine, switches = mode == "rtl" ? costs_of_rtl_switch() : costs_of_switch();
   const std::uint64_t segment = number("--segment", option("--segment", "8128"), engine.segment);
   if (segment < engine.eager_limit || segment % 64 != 0) {
     refuse(formatted("--segment: {} bytes were given; allowed are multiples of 64 from {} to {}", segment,
@@ -169,7 +174,7 @@ json answer(int count, char** arguments) {
   engine.segment = switches.segment = segment;
   if (options.contains("--measure")) return {{"parameters", json_of(measure(engine, switches))}};
 
-  const std::string file = option("--config", ""), mode = option("--switch", "");
+  const std::string file = option("--config", "");
   if (file.empty()) refuse(formatted("there is no --config FILE; it is started as {}", kUsage));
   const auto ranks = static_cast<std::uint32_t>(number("-n", option("-n", ""), kMostModelled));
   if (ranks < 2) refuse(formatted("{} ranks were given; a network has 2 at least", ranks));
@@ -186,10 +191,6 @@ json answer(int count, char** arguments) {
   if (read.network.shape == Shape::kCables) {
     refuse(formatted("{}, line {}: topology = cables is joined by SMI's transport; only the other shapes have prices",
                      file, read.network.lines.at("topology")));
-  }
-  if (mode == "rtl") refuse("--switch rtl: there are no costs of a switch in hardware yet; use native or off");
-  if (mode != "" && mode != "native" && mode != "off") {
-    refuse(formatted("--switch: '{}' was given; allowed are native and off", mode));
   }
   if (!mode.empty() && read.network.aggregation.empty()) {
     refuse(formatted("--switch: {} names no switches; a line such as `aggregation = ais@switch*` does", file));
