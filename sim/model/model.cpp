@@ -249,14 +249,14 @@ EndpointCosts costs_of_switch() {
 
 EndpointCosts costs_of_rtl_switch() {
   EndpointCosts costs = costs_of_switch();
-  costs.arrive = 7;     // to the event of a message of one word, from that word
-  costs.dispatch = 12;  // the control decides one thing at a time,
+  costs.arrive = 7;              // to the event of a message of one word, from that word
+  costs.dispatch = 12;           // the control decides one thing at a time,
   costs.read = costs.pass = 12;  // and takes so long from an event to the start of a fold
   costs.child = 4;
   costs.child_sum = 9;
   costs.child_product = 12;
-  costs.leave = 15;                 // from there to the frame: the chain's registers, narrowing, egress
-  costs.grant_in = 7 + 12 + 12;     // a request is heard, decided on, and the grant begun
+  costs.leave = 15;              // from there to the frame: the chain's registers, narrowing, egress
+  costs.grant_in = 7 + 12 + 12;  // a request is heard, decided on, and the grant begun
   costs.grant_out = 12;
   return costs;
 }

@@ -27,9 +27,10 @@ UnitTerms unit_terms(const SwitchEntry& entry, const std::function<std::uint32_t
   const auto add = [&](std::uint32_t neighbour) {
     const std::uint32_t port = port_of(entry.addresses[neighbour]);
     if (port >= SwitchModel::kPorts || (used >> port & 1U) != 0) {
-      refuse(formatted("its ranks and switches need more ports than are free; switches in hardware have {}, one for "
-                       "each neighbour of any communicator",
-                       SwitchModel::kPorts));
+      refuse(
+          formatted("its ranks and switches need more ports than are free; switches in hardware have {}, one for "
+                    "each neighbour of any communicator",
+                    SwitchModel::kPorts));
     }
     used |= 1U << port;
     terms.neighbours[port] = {neighbour, entry.addresses[neighbour], neighbour >= tree.members};
@@ -49,8 +50,9 @@ UnitTerms unit_terms(const SwitchEntry& entry, const std::function<std::uint32_t
     const std::uint32_t port = add(child);
     if (terms.entry.ports.empty()) head.first_port = static_cast<std::uint16_t>(port);
     if (port < head.first_port + terms.entry.ports.size()) {
-      refuse("other communicators have its ranks in another order; switches in hardware fold in that of ports, which "
-             "they give to ranks as communicators are made");
+      refuse(
+          "other communicators have its ranks in another order; switches in hardware fold in that of ports, which "
+          "they give to ranks as communicators are made");
     }
     terms.entry.ports.resize(port - head.first_port);
     const slots::Positions below = slots::positions_below(tree, child);
@@ -60,8 +62,9 @@ UnitTerms unit_terms(const SwitchEntry& entry, const std::function<std::uint32_t
   if (all.count != tree.members) {
     const std::uint32_t up = add(tree.parent[node]);
     if (up >= head.first_port && up < std::uint32_t{head.first_port} + head.ports) {
-      refuse("other communicators have given the switch above a port between those of its ranks; switches in hardware "
-             "need it before or behind them");
+      refuse(
+          "other communicators have given the switch above a port between those of its ranks; switches in hardware "
+          "need it before or behind them");
     }
     head.up = static_cast<std::uint16_t>(up);
   }

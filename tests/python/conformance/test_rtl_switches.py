@@ -58,9 +58,7 @@ def cases_of(cluster: Cluster, ranks: int) -> list[Case]:
         (6, (1,), "rtl"),
         (8, (), "rtl"),
     ],
-    ids=[
-        "two", "one link", "a node", "spine", "leaves", "two, RTL", "one link, RTL", "a node, RTL", "spine, RTL", "leaves, RTL"
-    ],  # fmt: skip
+    ids=[f"{name}{where}" for where in ("", ", RTL") for name in ("two", "one link", "a node", "spine", "leaves")],
 )
 def test_switches_agree_with_members_in_their_place(
     ranks: int, native: tuple[int, ...], switches: str, tmp_path: Path

@@ -86,10 +86,11 @@ class Bench:
         self.forget_share = 0.0
         self.cycle = 0
         self.events: list[tuple[int, int]] = []
-        for port in ("open_valid", "found_valid", "forget", "pop", "discard", "pop_grant", "take_credit", "read", "look_run"):
+        for port in ("open_valid", "found_valid", "forget", "pop", "discard", "pop_grant", "take_credit", "read"):
             getattr(dut, f"{port}_i").value = 0
         for port in ("open", "raise", "close", "extended", "extension"):
             getattr(dut, f"window_{port}_i").value = 0
+        dut.look_run_i.value = 0
         dut.find_ready_i.value = 0
 
     async def start(self) -> None:
