@@ -1,5 +1,6 @@
 #include "switch/endpoint/carried_call.hpp"
 
+#include "core/arithmetic.hpp"
 #include "core/text.hpp"
 #include "switch/endpoint/carried_communicator.hpp"
 
@@ -20,7 +21,16 @@ bool CarriedCall::ended(ErrorCode& of, std::string& words) {
     words = sentence;
     return true;
   }
+  if (state == State::kDone && call.func == Func::kAvg && !divided_) divide();
   return state == State::kDone;
+}
+
+/// A mean is the sum, divided once by the number of ranks, where the result is: with the bits that ranks give to the
+/// same sum, and that all of them have.
+void CarriedCall::divide() {
+  divided_ = true;
+  if (call.collective == Collective::kReduce && call.root != call.rank) return;
+  mean(call.dtype, dst, dst, call.count, call.size);
 }
 
 void CarriedCall::fail(ErrorCode of, std::string words) {

@@ -54,13 +54,17 @@ class CarriedCall final : public KernelRun {
   void fail(ErrorCode code, std::string sentence);
 
  private:
+  void divide();
+
   CarriedCommunicator* communicator_;
+  bool divided_ = false;  ///< a mean's sum is, once it is there
 
  public:
   const Call call;  // NOLINT(misc-non-private-member-variables-in-classes): its communicator works with all of these
   const std::byte* const src;
   std::byte* const dst;
-  Func func = Func::kNone;  ///< at the switches; an operator of the user may be freed before the call begins there
+  /// At the switches, where a mean is a sum; an operator of the user may be freed before the call begins there.
+  Func func = Func::kNone;
   State state = State::kQueued;
   std::vector<CarriedPart> parts{};
   std::uint32_t left = 0;  ///< calls among the ranks that have not ended

@@ -143,14 +143,16 @@ bool CarriedCommunicator::carries(const Call& call) const {
   if (!carried(call.collective) || call.direct || call.radix != 0) return false;
   if (combines(call.collective)) {
     const Capability able = decode_capability({plan_.capability});
-    if (call.func == Func::kAvg || !is_operator(call.func, call.dtype)) return false;
-    if (is_user(call.func)) {
-      const OwnOperator* const op = own_operator(call.func);
+    const Func func = folded_by(call.func);
+    if (!is_operator(call.func, call.dtype)) return false;
+    if (is_user(func)) {
+      const OwnOperator* const op = own_operator(func);
       if (op == nullptr || op->element_bytes != bytes_of(call.dtype) || plan_.stable) return false;
+      if (needs_order(func) && !in_rank_order_) return false;
     } else {
       if ((able.datatypes >> static_cast<unsigned>(call.dtype) & 1U) == 0) return false;
-      if ((able.funcs >> static_cast<unsigned>(call.func) & 1U) == 0) return false;
-      if (plan_.stable && !folds_in_any_order(call.func, call.dtype)) return false;
+      if ((able.funcs >> static_cast<unsigned>(func) & 1U) == 0) return false;
+      if (plan_.stable && !folds_in_any_order(func, call.dtype)) return false;
     }
   }
   const bool blocks = call.collective == Collective::kReduceScatter || call.collective == Collective::kAllgather;
@@ -173,7 +175,9 @@ std::shared_ptr<CarriedCall> CarriedCommunicator::carry(const Call& call, const 
     from = dst + shape_.rank * call.count * element_bytes(call);
   }
   const auto& made = calls_.emplace_back(std::make_shared<CarriedCall>(*this, call, from, dst));
-  if (combines(call.collective)) made->func = is_user(call.func) ? own_operator(call.func)->at_switches : call.func;
+  if (combines(call.collective)) {
+    made->func = is_user(call.func) ? own_operator(call.func)->at_switches : folded_by(call.func);
+  }
   return made;
 }
 

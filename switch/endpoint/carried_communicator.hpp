@@ -25,6 +25,9 @@
 
 namespace unisono::slots {
 
+/// What switches fold a call by: of a mean the sum, which each rank divides.
+constexpr Func folded_by(Func func) { return func == Func::kAvg ? Func::kSum : func; }
+
 /// A rank's link to the switch that it hangs below in one pool.
 class Link final : public Uplink {
  public:
@@ -105,6 +108,8 @@ class CarriedCommunicator {
   const std::string& title() const { return title_; }
   /// Whether calls that are made now are carried.
   bool carrying() const { return phase_ == Phase::kCarrying; }
+  /// Whether the tree lists ranks in their order; what does not commute is carried only then.
+  bool in_rank_order() const { return in_rank_order_; }
 
  private:
   friend class CarriedCall;

@@ -217,7 +217,7 @@ void CarriedCommunicator::by_ranks(CallStarter& starter, const std::shared_ptr<C
     const std::uint64_t from = blocks ? 0 : turns.chunk(first - part.base).from;
     const std::size_t size = bytes_of(part.call.dtype);
     const std::uint64_t count = part.call.count - from;
-    CallRequest request = among_ranks(part.pool, collective, call->call.func, part.call);
+    CallRequest request = among_ranks(part.pool, collective, folded_by(call->call.func), part.call);
     request.call.count = count;
     const bool is_root = request.call.root == shape_.rank;
     const bool gives = collective != Collective::kBcast || is_root;
