@@ -52,8 +52,8 @@ struct PoolOperator {
 };
 
 /// Instructions by which a turn is folded in which so many elements come in, of all children together. A pool is folded
-/// under the lock of its thread, which others' pools share: so a turn takes some five milliseconds of the interpreter
-/// at most, or, where very many elements come, what those of one datagram take for each datagram that has come.
+/// under the lock of its thread, which others' pools share: so a turn takes half a millisecond of the interpreter, or
+/// a little more, or, where very many elements come, what those of one datagram take for each datagram that has come.
 constexpr std::uint64_t fold_budget(std::uint64_t elements) {
   constexpr std::uint64_t kForOne = 4096;
   constexpr std::uint64_t kMost = std::uint64_t{1} << 19U;

@@ -28,7 +28,7 @@ std::span<const std::byte> bytes_of(const nb::bytes& bytes) {
 class LoadedHandler {
  public:
   explicit LoadedHandler(const nb::bytes& binary)
-      : program_(without_gil([&] { return handler::parse_binary(bytes_of(binary)); })) {
+      : program_(without_gil([&] { return handler::parse_binary(bytes_of(binary)); })), code_(program_) {
     reset();
     output_.resize(handler::kMostOutputBytes);
   }
@@ -50,13 +50,14 @@ class LoadedHandler {
                       function, payload.size(), handler::kMostPayloadBytes));
     }
     const handler::Surroundings around{info, bytes_of(payload), memory_, output_};
-    const auto outcome = handler::run(program_, static_cast<handler::Function>(function), around, budget);
+    const auto outcome = code_.run(static_cast<handler::Function>(function), around, budget);
     return nb::make_tuple(handler::sentence_of(program_, static_cast<handler::Function>(function), around, outcome),
                           outcome.verdict, outcome.executed, nb::bytes(output_.data(), outcome.output_bytes));
   }
 
  private:
   Program program_;
+  handler::Code code_;
   std::vector<std::byte> memory_;
   std::vector<std::byte> output_;
 };

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "switch/handler/program.hpp"
 
@@ -28,9 +29,35 @@ struct Outcome {
   std::uint64_t output_bytes = 0;  ///< written to the output's begin
 };
 
-/// Runs a function of a program without flaw until it ends or is stopped, after `budget` instructions at the latest.
-/// What a function that is stopped has written to memory and output stays. Allocates nothing; does not throw. Any
-/// number of runs may go on at the same time, if their memories and outputs differ.
-Outcome run(const Program& program, Function function, const Surroundings& surroundings, std::uint64_t budget) noexcept;
+struct State;
+
+/// An instruction, ready to run.
+struct Step {
+  /// Executes it and `fuel` more. The next one after these, or null if the function has ended or was stopped before.
+  using Does = const Step* (*)(State& state, const Step* step, std::uint64_t fuel);
+  Does does = nullptr;
+  std::int64_t number = 0;  ///< imm with its sign; of one that goes on elsewhere, how many words further
+  std::uint8_t rd = 0;
+  std::uint8_t ra = 0;
+  std::uint8_t rb = 0;
+  std::uint8_t rc = 0;
+  std::uint8_t aux = 0;
+};
+
+/// A program made ready to run. Immutable.
+class Code {
+ public:
+  /// The program must be without flaw; it is not used afterwards.
+  explicit Code(const Program& program);
+
+  /// Runs a function until it ends or is stopped, after `budget` instructions at the latest. What a function that is
+  /// stopped has written to memory and output stays. Allocates nothing; does not throw. Any number of runs may go on at
+  /// the same time, if their memories and outputs differ.
+  Outcome run(Function function, const Surroundings& surroundings, std::uint64_t budget) const noexcept;
+
+ private:
+  std::vector<Step> steps_;
+  std::array<std::uint32_t, kFunctions> entries_;
+};
 
 }  // namespace unisono::handler

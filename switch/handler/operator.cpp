@@ -7,7 +7,6 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "switch/handler/binary.hpp"
-#include "switch/handler/interpreter.hpp"
 #include "switch/handler/sentence.hpp"
 
 namespace unisono::handler {
@@ -56,7 +55,7 @@ std::optional<OperatorShape> operator_shape(const Program& program) {
 }
 
 Operator::Operator(std::span<const std::byte> binary)
-    : program_(program_in(binary)), shape_(shape_in(program_)), memory_(program_.memory_bytes) {}
+    : program_(program_in(binary)), code_(program_), shape_(shape_in(program_)), memory_(program_.memory_bytes) {}
 
 bool Operator::fold(const std::byte* a, const std::byte* b, std::byte* out, std::uint64_t count,
                     std::string& why) const {
@@ -94,7 +93,7 @@ bool Operator::fold_block(const std::byte* a, const std::byte* b, std::byte* out
   Surroundings around;
   around.memory = memory_;
   around.info[static_cast<std::size_t>(Info::kLength)] = static_cast<std::uint32_t>(count);
-  const Outcome outcome = run(program_, Function::kPayload, around, budget);
+  const Outcome outcome = code_.run(Function::kPayload, around, budget);
   budget -= std::min(budget, outcome.executed);
   if (outcome.stop != Stop::kNone || outcome.verdict != kGoOn) {
     why = sentence_of(program_, Function::kPayload, around, outcome);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "switch/handler/interpreter.hpp"
 #include "switch/handler/program.hpp"
 
 namespace unisono::handler {
@@ -60,6 +61,7 @@ class Operator {
                   std::string& why) const;
 
   Program program_;
+  Code code_;
   OperatorShape shape_;
   mutable std::mutex mutex_;
   mutable std::vector<std::byte> memory_;

@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "platform/join/hexadecimal.hpp"
 #include "switch/handler/binary.hpp"
+#include "switch/handler/operator.hpp"
 #include "switch/handler/sentence.hpp"
 
 namespace unisono::slots {
@@ -18,16 +19,17 @@ using handler::Info;
 using handler::Outcome;
 using handler::Stop;
 
-/// Instructions after which another caller has its turn: some ten milliseconds of the interpreter.
+/// Instructions after which another caller has its turn: about a millisecond of the interpreter.
 constexpr std::uint64_t kTurn = std::uint64_t{1} << 20U;
 /// Bytes of outputs after which a request is answered; the function that runs then may add its own.
 constexpr std::uint64_t kMostOutputsAtOnce = std::uint64_t{1} << 20U;
 /// Requests of one caller that wait.
 constexpr std::size_t kMostTasks = 4;
 
-/// What a handler takes of the switch's memory: its own, and its instructions beside the binary's bytes.
+/// What a handler takes of the switch's memory: its own, and its instructions, as they are read and as they are run,
+/// beside the binary's bytes.
 std::uint64_t bytes_taken(const handler::Program& program, std::size_t binary) {
-  return program.memory_bytes + std::uint64_t{2} * binary;
+  return program.memory_bytes + std::uint64_t{4} * binary;
 }
 
 std::vector<std::byte> memory_of(const handler::Program& program) {
@@ -109,6 +111,7 @@ LoadAnswer Handlers::load(CallerId caller, const LoadRequest& request) {
   auto made = std::make_shared<Loaded>(bytes_);
   try {
     made->program = handler::parse_binary(request.binary);
+    made->code.emplace(made->program);
     const std::lock_guard lock(mutex_);
     const auto found = loaded_.find(request.which);
     const std::shared_ptr<Loaded> none;
@@ -136,6 +139,10 @@ LoadAnswer Handlers::load(CallerId caller, const LoadRequest& request) {
     report.source = made->program.source;
     report.words = static_cast<std::uint32_t>(made->program.words.size());
     report.memory_bytes = made->program.memory_bytes;
+    if (const auto shape = handler::operator_shape(made->program)) {
+      report.element_bytes = shape->element_bytes;
+      made->binary = request.binary;
+    }
     for (std::uint32_t i = 0; i < handler::kFunctions; ++i) {
       report.most_executed[i] = handler::most_executed(made->program, static_cast<Function>(i));
     }
@@ -191,6 +198,14 @@ void Handlers::run(CallerId caller, std::uint32_t number, RunRequest request) {
 std::vector<HandlerAnswer> Handlers::take_answers() {
   const std::lock_guard lock(mutex_);
   return std::exchange(answers_, {});
+}
+
+std::optional<join::Blob> Handlers::operator_binary(const Digest& hash) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [which, loaded] : loaded_) {
+    if (which.owner == HandlerOwner{} && loaded->hash == hash && !loaded->binary.empty()) return loaded->binary;
+  }
+  return std::nullopt;
 }
 
 void Handlers::gone(CallerId caller) {
@@ -305,7 +320,7 @@ bool Handlers::run_one(Task& task, Function function, std::uint32_t packet) {
   set(Info::kTag, request.tag);
   around.memory = loaded.memory;
   around.output = output_;
-  const Outcome outcome = handler::run(loaded.program, function, around, task.budget);
+  const Outcome outcome = loaded.code->run(function, around, task.budget);
   answer.executed += outcome.executed;
   const std::string sentence = handler::sentence_of(loaded.program, function, around, outcome);
   note(task, function, outcome, sentence);

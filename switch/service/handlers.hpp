@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -40,6 +41,7 @@ struct HandlerReport {
   std::string source;
   std::uint32_t words = 0;
   std::uint64_t memory_bytes = 0;
+  std::uint32_t element_bytes = 0;                                 ///< of an operator; 0: it is none
   std::array<std::uint64_t, handler::kFunctions> most_executed{};  ///< 0: there is no such function
   std::uint64_t messages = 0;
   std::uint64_t packets = 0;
@@ -82,6 +84,8 @@ class Handlers {
   /// Answers later, by `take_answers`.
   void run(CallerId caller, std::uint32_t number, RunRequest request);
   std::vector<HandlerAnswer> take_answers();
+  /// The binary of an operator that is loaded for everybody, by its hash; nothing: none is.
+  std::optional<join::Blob> operator_binary(const Digest& hash);
   /// Its messages are over, and what was to go with it is unloaded.
   void gone(CallerId caller);
 
@@ -98,7 +102,9 @@ class Handlers {
     std::atomic<std::uint64_t>& of_all;
     std::uint64_t number = 0;  ///< each that was ever loaded has its own, from 1 on
     handler::Program program;
+    std::optional<handler::Code> code;  ///< once the program is there
     Digest hash{};
+    join::Blob binary;              ///< of an operator
     std::uint64_t bytes = 0;        ///< that count against the limit, until the last request that uses it has ended
     bool stays = true;              ///< when nobody wants it
     std::set<CallerId> wanted_by;   ///< those with the last of whom it goes

@@ -19,10 +19,11 @@ void execute(const handler::Program& program) {
   std::vector<std::byte> memory(program.memory_bytes);
   std::vector<std::byte> output(1000);
   const std::vector<std::byte> payload(100, std::byte{7});
+  const handler::Code code(program);
   for (const handler::Function function : handler::kAllFunction) {
     const handler::Surroundings around{{100, 1, 2, 3, 4, 5}, payload, memory, output};
     constexpr std::uint64_t kBudget = 100000;
-    const auto outcome = handler::run(program, function, around, kBudget);
+    const auto outcome = code.run(function, around, kBudget);
     claim(outcome.executed <= kBudget, "a handler keeps to its budget");
     claim(outcome.executed <= most_executed(program, function), "a handler ends when its bounds say");
     claim(outcome.output_bytes <= output.size(), "a handler keeps to its room");

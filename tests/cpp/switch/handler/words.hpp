@@ -95,7 +95,7 @@ struct Room {
 
   Outcome run(const Program& program, std::uint64_t budget = 1U << 20U) {
     const Surroundings around{info, payload, memory, output};
-    return handler::run(program, Function::kPayload, around, budget);
+    return Code(program).run(Function::kPayload, around, budget);
   }
   template <class T>
   T at(std::size_t offset) const {

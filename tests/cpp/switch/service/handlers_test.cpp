@@ -57,12 +57,12 @@ join::Blob goes_round() {
   return handler::write_binary(program);
 }
 
-/// Adds the lengths of all packets, and writes the sum behind each of them, after some 30,000 instructions.
+/// Adds the lengths of all packets, and writes the sum behind each of them, after some 300,000 instructions.
 join::Blob sums_slowly() {
   return handler::write_binary(handler::payload_of({
-      handler::numbered(Op::kEnter, 0, 0, 9'999),
+      handler::numbered(Op::kEnter, 0, 0, 99'999),
       handler::immediate(Op::kAdd, Element::kI64, 3, 3, 1),
-      handler::immediate(Op::kCompare, Element::kI64, 4, 3, 10'000, 1),
+      handler::immediate(Op::kCompare, Element::kI64, 4, 3, 100'000, 1),
       handler::numbered(Op::kAgain, 0, 4, 1),
       handler::numbered(Op::kLoad, 1, 0, 0),
       handler::numbered(Op::kInfo, 2, 0, static_cast<std::uint32_t>(Info::kLength)),
@@ -259,7 +259,7 @@ TEST(SwitchHandlers, OthersHaveTheirTurnsWithinARequest) {
 
 TEST(SwitchHandlers, MemoryCountsUntilTheLastRequestHasEnded) {
   const join::Blob binary = adds_lengths();
-  const std::uint64_t bytes = 4096 + 2 * binary.size();
+  const std::uint64_t bytes = 4096 + 4 * binary.size();
   Handlers handlers({.most = 64, .memory_bytes = 3 * bytes}, [] {});
   const auto load = [&](const char* name, bool anew = false) {
     return handlers.load(1, {{{}, name}, true, anew, sha256_of(binary), binary}).refusal;
@@ -325,7 +325,7 @@ TEST(SwitchHandlers, AggregationGoesOnWhileTheyRun) {
   ASSERT_TRUE(answer.made) << answer.refusal;
   Members members;
   members.add(request, "one", answer.port);
-  // One request of more than a hundred million instructions: calls that are carried meanwhile end before it does.
+  // One request of more than a thousand million instructions: calls that are carried meanwhile end before it does.
   std::atomic<bool> answered{false};
   std::thread working([&] {
     EXPECT_EQ(slow.run("slow", std::vector<std::size_t>(4096, 1)).outputs.size(), 4096U);
