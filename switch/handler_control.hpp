@@ -72,12 +72,14 @@ struct RunAnswer {
   std::vector<join::Blob> outputs;
 };
 
-/// ControlKind::kOperator, by a connection that wants the pool; the answer is a sentence, empty if the pool has it.
+/// ControlKind::kOperator, by a connection that wants the pool; the answer is a sentence, empty if the pool has it, and
+/// with it all pools above.
 struct OperatorRequest {
   PoolId pool{};
   Func func = Func::kNone;  ///< user0 to ordered7: as frames of the pool name it
-  Digest hash{};            ///< SHA-256 of the binary, as the caller has it
-  join::Blob binary;
+  Digest hash{};            ///< SHA-256 of the binary, as the caller has it; all zeros: take it away, here and above
+  join::Blob binary;        ///< empty: that of an operator with this hash which is loaded for everybody
+  bool takes_away() const { return hash == Digest{}; }
 };
 
 join::Blob packed(const LoadRequest& request);

@@ -93,12 +93,12 @@ std::shared_ptr<driver::Communicator> communicator_at(std::uint64_t number) {
 }
 
 /// Why the switches of a communicator do not have an operator; empty: they do.
-std::string carry(std::uint64_t communicator, int func, const nb::bytes& binary) {
+std::string carry(std::uint64_t communicator, int func, const nb::bytes& binary, bool commutative) {
   return without_gil([&]() -> std::string {
     const auto own = communicator_at(communicator);
     const std::shared_ptr<driver::Endpoint> endpoint = own->context->endpoint();
     if (!endpoint->aggregation) return "its calls are not carried by switches";
-    return endpoint->aggregation->load_operator(own->number, static_cast<Func>(func), bytes_of(binary));
+    return endpoint->aggregation->load_operator(own->number, static_cast<Func>(func), bytes_of(binary), commutative);
   });
 }
 
@@ -125,6 +125,7 @@ void bind_operators(nb::module_& module) {
       .def("fold", &OperatorInC::fold, nb::arg("a"), nb::arg("b"), nb::arg("out"),
            "out = a op b; why not, or nothing.");
   module.def("carry_operator", carry, nb::arg("communicator"), nb::arg("func"), nb::arg("binary"),
+             nb::arg("commutative"),
              "By the first rank: has its switches fold by an operator; why they do not, or nothing.");
   module.def("operator_is_carried", carried, nb::arg("communicator"), nb::arg("here"), nb::arg("at_switches"),
              nb::arg("element_bytes"), "By all ranks: calls by an operator are carried from now on.");

@@ -172,7 +172,7 @@ class OperatorCalls(Calls):
             at_switches = carried[key] if key in carried else _AT_SWITCHES[len(carried)]
             if self.rank == 0:
                 try:
-                    why = _core.carry_operator(self._core.handle, at_switches, loaded.binary)
+                    why = _core.carry_operator(self._core.handle, at_switches, loaded.binary, loaded.commutative)
                 except Exception as error:  # the other ranks wait for a word
                     why = _text(error)
             why = self._all.bcast_object(why)

@@ -188,30 +188,36 @@ void Aggregation::add(std::uint32_t communicator, std::uint16_t epoch, std::span
   });
 }
 
-std::string Aggregation::load_operator(std::uint32_t communicator, Func at_switches,
-                                       std::span<const std::byte> binary) {
+std::string Aggregation::load_operator(std::uint32_t communicator, Func at_switches, std::span<const std::byte> binary,
+                                       bool commutative) {
   std::vector<PlannedPool> pools;
   bool stable = false;
+  bool in_order = true;
   engine_.with_lock([&] {
     const auto found = communicators_.find(communicator);
     if (found == communicators_.end() || !found->second->carrying()) return;
     pools = found->second->plan().pools;
     stable = found->second->plan().stable;
+    in_order = found->second->in_rank_order();
   });
   if (pools.empty() || !keeper_) return "its calls are not carried by switches";
   if (stable) return "bits are not to depend on where the job runs";
+  if (!commutative && !in_order) return "it does not commute, and the tree of switches lists ranks in another order";
+  std::string refusal;
   try {
     for (const PlannedPool& pool : pools) {
       for (const PlannedPool::Leaf& leaf : pool.leaves) {
         const OperatorRequest request{pool.id, at_switches, sha256_of(binary), {binary.begin(), binary.end()}};
-        std::string refusal = keeper_->set_operator(leaf.address, request, join::Clock::now() + kPatience);
-        if (!refusal.empty()) return refusal;
+        if (refusal.empty()) refusal = keeper_->set_operator(leaf.address, request, join::Clock::now() + kPatience);
       }
     }
   } catch (const std::exception& error) {
-    return error.what();
+    refusal = error.what();
   }
-  return "";
+  if (refusal.empty()) return "";
+  // What one of them refuses, none keeps.
+  for (const PlannedPool& pool : pools) keeper_->take_operator(pool.id, at_switches, join::Clock::now() + kPatience);
+  return refusal;
 }
 
 void Aggregation::add_operator(std::uint32_t communicator, Func here, Func at_switches, std::uint32_t element_bytes) {

@@ -41,8 +41,9 @@ class Aggregation final : private CallCarrier, private Companion {
   void arrange_for(std::uint32_t communicator, std::uint16_t epoch, std::span<const std::uint32_t> endpoints);
 
   /// By the first rank of a communicator: has its switches fold by an operator of the user, whose number there is
-  /// `at_switches`. Why they do not, in a sentence; empty: they do. Takes seconds at most.
-  std::string load_operator(std::uint32_t communicator, Func at_switches, std::span<const std::byte> binary);
+  /// `at_switches`. Why they do not, in a sentence; empty: all of them do, also those above. Takes seconds at most.
+  std::string load_operator(std::uint32_t communicator, Func at_switches, std::span<const std::byte> binary,
+                            bool commutative = true);
   /// By all members, between the same calls, if `load_operator` had nothing to say: calls by it are carried.
   void add_operator(std::uint32_t communicator, Func here, Func at_switches, std::uint32_t element_bytes);
 

@@ -100,13 +100,32 @@ PoolAnswer Keeper::make(std::size_t address, const PoolRequest& request, join::D
 
 std::string Keeper::set_operator(std::size_t address, const OperatorRequest& request, join::Deadline deadline) {
   const std::lock_guard lock(mutex_);
-  const join::Blob said = connected(address, deadline).ask(ControlKind::kOperator, packed(request), deadline);
+  ControlConnection& connection = connected(address, deadline);
+  // Somebody may have loaded it for everybody; then its hash is enough.
+  const OperatorRequest by_hash{request.pool, request.func, request.hash, {}};
+  join::Blob said = connection.ask(ControlKind::kOperator, packed(by_hash), deadline);
+  if (!said.empty()) said = connection.ask(ControlKind::kOperator, packed(request), deadline);
   if (said.empty()) {
     std::vector<OperatorRequest>& operators = connections_[address].operators[request.pool];
     std::erase_if(operators, [&](const OperatorRequest& one) { return one.func == request.func; });
     operators.push_back(request);
   }
   return {reinterpret_cast<const char*>(said.data()), said.size()};
+}
+
+void Keeper::take_operator(const PoolId& id, Func func, join::Deadline deadline) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Connection& connection : connections_) {
+    const auto operators = connection.operators.find(id);
+    if (operators == connection.operators.end()) continue;
+    const auto gone = std::erase_if(operators->second, [&](const OperatorRequest& one) { return one.func == func; });
+    if (gone == 0 || !connection.open) continue;
+    try {
+      connection.open->ask(ControlKind::kOperator, packed(OperatorRequest{id, func, {}, {}}), deadline);
+    } catch (const std::exception&) {
+      // It goes with the pool.
+    }
+  }
 }
 
 void Keeper::free(const PoolId& id) {

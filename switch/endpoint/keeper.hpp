@@ -33,6 +33,8 @@ class Keeper {
   /// Has a pool that was asked for fold by an operator of a user, now and whenever the switch is started anew. A
   /// sentence if the switch refuses. Throws Error(kBootstrap).
   std::string set_operator(std::size_t address, const OperatorRequest& request, join::Deadline deadline);
+  /// A pool folds by an operator no longer, at any of them. Best effort.
+  void take_operator(const PoolId& id, Func func, join::Deadline deadline) noexcept;
   /// The pool is not wanted any more, at any of them.
   void free(const PoolId& id);
 

@@ -98,7 +98,7 @@ void Parent::stop() noexcept {
 void Parent::make(const PoolRequest& request, std::uint64_t serial) {
   {
     const std::lock_guard lock(mutex_);
-    orders_.push_back({request.id, request, serial});
+    orders_.push_back({request.id, request, serial, std::nullopt});
   }
   bell_.ring();
 }
@@ -106,7 +106,15 @@ void Parent::make(const PoolRequest& request, std::uint64_t serial) {
 void Parent::free(const PoolId& id) {
   {
     const std::lock_guard lock(mutex_);
-    orders_.push_back({id, std::nullopt, 0});
+    orders_.push_back({id, std::nullopt, 0, std::nullopt});
+  }
+  bell_.ring();
+}
+
+void Parent::set_operator(const OperatorRequest& request, std::uint64_t serial) {
+  {
+    const std::lock_guard lock(mutex_);
+    orders_.push_back({request.pool, std::nullopt, serial, request});
   }
   bell_.ring();
 }
@@ -194,7 +202,10 @@ void Parent::broke(const std::string& why) {
     state_.fault = why;
   }
   connection_.reset();
-  for (auto& [id, wanted] : wanted_) wanted.made = false;
+  for (auto& [id, wanted] : wanted_) {
+    wanted.made = false;
+    for (auto& [func, op] : wanted.operators) op.made = false;
+  }
   pause_ = std::clamp(2 * pause_, kFirstPause, kLongestPause);
   next_try_ = Clock::now() + pause_;
   if (news) say_(formatted("the connection to the switch above, at {}, has ended: {}", where_, why));
@@ -215,14 +226,68 @@ void Parent::take_orders() {
       wanted_.insert_or_assign(order.id, std::move(wanted));
       continue;
     }
+    if (order.op) {
+      take_operator(order);
+      continue;
+    }
     // What is made there but was given up here goes as well.
     if (wanted_.erase(order.id) != 0 && connection_) connection_->free(order.id);
   }
 }
 
+/// Of a pool that is not wanted any more, nobody waits for an answer.
+void Parent::take_operator(Order& order) {
+  const auto found = wanted_.find(order.id);
+  if (found == wanted_.end()) return;
+  if (order.op->takes_away()) {
+    found->second.operators.erase(order.op->func);
+    if (!connection_ || !found->second.made) return;
+    try {
+      connection_->ask(ControlKind::kOperator, packed(*order.op), Clock::now() + kPatience);
+    } catch (const Error& error) {
+      broke(error.what());  // orders behind it are taken all the same
+    }
+    return;
+  }
+  WantedOperator op;
+  op.request = *std::move(order.op);
+  op.serial = order.serial;
+  op.until = Clock::now() + kPatience;
+  found->second.operators.insert_or_assign(op.request.func, std::move(op));
+}
+
 void Parent::make_wanted() {
   for (auto one = wanted_.begin(); one != wanted_.end() && connection_;) {
-    one = make_one(one->second) ? std::next(one) : wanted_.erase(one);
+    if (!make_one(one->second)) {
+      one = wanted_.erase(one);
+      continue;
+    }
+    if (one->second.made) give_operators(one->second);
+    ++one;
+  }
+}
+
+/// Gives a pool that is made there the operators that it does not have there yet.
+void Parent::give_operators(Wanted& wanted) {
+  for (auto one = wanted.operators.begin(); one != wanted.operators.end();) {
+    WantedOperator& op = one->second;
+    if (op.made) {
+      ++one;
+      continue;
+    }
+    const join::Blob said = connection_->ask(ControlKind::kOperator, packed(op.request), Clock::now() + kPatience);
+    PoolAnswer answer;
+    answer.made = said.empty();
+    answer.refusal = {reinterpret_cast<const char*>(said.data()), said.size()};
+    const bool news = !op.answered || !answer.made;
+    if (op.answered && !answer.made) {
+      say_(formatted("the switch above, {}, does not take operator {} of communicator {} again: {}", state().name,
+                     name_of(op.request.func), wanted.request.communicator, answer.refusal));
+    }
+    op.made = answer.made;
+    op.answered = true;
+    if (news) post({wanted.request.id, op.serial, answer, {}, op.request.func});
+    one = answer.made ? std::next(one) : wanted.operators.erase(one);
   }
 }
 
@@ -236,11 +301,11 @@ bool Parent::make_one(Wanted& wanted) {
     wanted.answered = true;
     tcp::Address address = address_;
     address.port = answer.port;
-    post({wanted.request.id, wanted.serial, std::move(answer), address});
+    post({wanted.request.id, wanted.serial, std::move(answer), address, Func::kNone});
     return true;
   }
   if (!wanted.answered) {
-    post({wanted.request.id, wanted.serial, std::move(answer), {}});
+    post({wanted.request.id, wanted.serial, std::move(answer), {}, Func::kNone});
     return false;
   }
   // It had the pool before it was started again. Members wait until it has room, or for their deadlines.
@@ -253,15 +318,24 @@ bool Parent::make_one(Wanted& wanted) {
 /// Answers those that have waited long enough for a switch that cannot be reached.
 void Parent::give_up_late() {
   const Deadline now = Clock::now();
+  const auto too_late = [&](const auto& one) { return !one.made && !one.answered && now >= one.until; };
+  const auto silent = [&] {
+    PoolAnswer answer;
+    answer.refusal = formatted("the switch above {} does not answer: {}", own_, state().fault);
+    return answer;
+  };
   for (auto one = wanted_.begin(); one != wanted_.end();) {
-    const Wanted& wanted = one->second;
-    if (wanted.made || wanted.answered || now < wanted.until) {
+    Wanted& wanted = one->second;
+    std::erase_if(wanted.operators, [&](const auto& entry) {
+      if (!too_late(entry.second)) return false;
+      post({one->first, entry.second.serial, silent(), {}, entry.first});
+      return true;
+    });
+    if (!too_late(wanted)) {
       ++one;
       continue;
     }
-    PoolAnswer answer;
-    answer.refusal = formatted("the switch above {} does not answer: {}", own_, state().fault);
-    post({one->first, wanted.serial, std::move(answer), {}});
+    post({one->first, wanted.serial, silent(), {}, Func::kNone});
     one = wanted_.erase(one);
   }
 }
@@ -284,6 +358,9 @@ void Parent::look() {
 Deadline Parent::next_due() const {
   Deadline next = connection_ ? next_look_ : next_try_;
   for (const auto& [id, wanted] : wanted_) {
+    for (const auto& [func, op] : wanted.operators) {
+      if (!op.made && !op.answered) next = std::min(next, op.until);
+    }
     if (wanted.made) continue;
     if (!wanted.answered) next = std::min(next, wanted.until);
     if (connection_) next = std::min(next, wanted.next);

@@ -16,6 +16,7 @@
 
 #include "network/tcp/address.hpp"
 #include "switch/control.hpp"
+#include "switch/handler_control.hpp"
 #include "switch/service/bell.hpp"
 
 namespace unisono::slots {
@@ -25,7 +26,8 @@ struct ParentAnswer {
   PoolId id{};
   std::uint64_t serial = 0;  ///< of the request
   PoolAnswer answer;
-  tcp::Address address;  ///< where it takes frames of the pool, if it was made
+  tcp::Address address;     ///< where it takes frames of the pool, if it was made
+  Func func = Func::kNone;  ///< if it is about an operator: `made`, or why not
 };
 
 /// What is known of it now.
@@ -56,6 +58,10 @@ class Parent {
   /// after each time that the pool was made again, with the same serial.
   void make(const PoolRequest& request, std::uint64_t serial);
   void free(const PoolId& id);
+  /// Has a pool that was passed on fold by an operator of a user, there too, whenever it is made. Its first answer
+  /// comes as that of `make`; one more if the switch above refuses it later, when it has been started again. One
+  /// that is taken away has no answer.
+  void set_operator(const OperatorRequest& request, std::uint64_t serial);
   std::vector<ParentAnswer> take_answers();
   ParentState state();
   /// Whether it has answered lately. While it does not, pools that it is above are silent, so that their members find
@@ -65,6 +71,13 @@ class Parent {
   static constexpr std::chrono::seconds kPatience{5};
 
  private:
+  struct WantedOperator {
+    OperatorRequest request;
+    std::uint64_t serial = 0;
+    bool made = false;      ///< over the connection that there is
+    bool answered = false;  ///< made at some time
+    join::Deadline until;   ///< of the first answer
+  };
   struct Wanted {
     PoolRequest request;
     std::uint64_t serial = 0;
@@ -72,11 +85,13 @@ class Parent {
     bool answered = false;  ///< made at some time
     join::Deadline until;   ///< of the first answer
     join::Deadline next{};  ///< not asked again earlier
+    std::map<Func, WantedOperator> operators;
   };
   struct Order {
     PoolId id{};
-    std::optional<PoolRequest> request;  ///< none: free
+    std::optional<PoolRequest> request;
     std::uint64_t serial = 0;
+    std::optional<OperatorRequest> op;  ///< neither: free
   };
 
   void work();
@@ -84,8 +99,10 @@ class Parent {
   void connect_when_due();
   void broke(const std::string& why);
   void take_orders();
+  void take_operator(Order& order);
   void make_wanted();
   bool make_one(Wanted& wanted);
+  void give_operators(Wanted& wanted);
   void give_up_late();
   void look();
   void sleep();

@@ -8,7 +8,6 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "switch/handler/operator.hpp"
 
 namespace unisono::slots {
 
@@ -19,6 +18,10 @@ PoolAnswer refusal(std::string text, std::uint32_t possible = 0) {
   answer.refusal = std::move(text);
   answer.possible = possible;
   return answer;
+}
+
+TableAnswer answer_to(CallerId caller, std::uint32_t number, const PoolAnswer& answer) {
+  return {caller, number, ControlKind::kMake, packed(answer)};
 }
 
 void add(PoolTraffic& sum, const PoolTraffic& more) {
@@ -42,13 +45,13 @@ PoolTable::PoolTable(std::string name, std::string secret, std::uint32_t places,
 std::vector<TableAnswer> PoolTable::make(CallerId caller, std::uint32_t number, const PoolRequest& request) {
   const auto known = pools_.find(request.id);
   if (known == pools_.end()) {
-    if (PoolAnswer refused = make_new(request); !refused.refusal.empty()) return {{caller, number, std::move(refused)}};
+    const PoolAnswer refused = make_new(request);
+    if (!refused.refusal.empty()) return {answer_to(caller, number, refused)};
   } else if (known->second.words != packed(request)) {
-    return {
-        {caller, number,
-         refusal(formatted("communicator {}: the switch {} has a pool with this id that was asked for otherwise; all "
-                           "members and switches must be given the same tree and shape",
-                           request.communicator, name_))}};
+    return {answer_to(caller, number,
+                      refusal(formatted("communicator {}: the switch {} has a pool with this id that was asked for "
+                                        "otherwise; all members and switches must be given the same tree and shape",
+                                        request.communicator, name_)))};
   }
   Entry& entry = pools_.at(request.id);
   entry.wanted_by.insert(caller);
@@ -57,7 +60,7 @@ std::vector<TableAnswer> PoolTable::make(CallerId caller, std::uint32_t number, 
     entry.waiting.emplace_back(caller, number);
     return {};
   }
-  return {{caller, number, answer_of(entry)}};
+  return {answer_to(caller, number, answer_of(entry))};
 }
 
 /// Why a request cannot be met here, whatever room there is; empty: it can.
@@ -161,61 +164,6 @@ void PoolTable::free(CallerId caller, const PoolId& id) {
   if (found->second.wanted_by.empty()) unwanted(found);
 }
 
-/// Why there is no room for an operator of so many bytes, in place of what has its number; empty: there is.
-std::string PoolTable::without_room(const Entry& entry, Func func, std::uint64_t bytes,
-                                    std::uint64_t most_bytes) const {
-  std::uint64_t all = bytes;
-  std::uint64_t of_job = bytes;
-  for (const auto& [id, other] : pools_) {
-    for (const auto& [number, op] : other.operators) {
-      if (&other == &entry && number == func) continue;
-      all += op.bytes;
-      if (other.request.job == entry.request.job) of_job += op.bytes;
-    }
-  }
-  if (all <= most_bytes && of_job <= most_bytes / kPartOfAJob) return "";
-  return formatted(
-      "the switch {} has {} bytes for operators, a quarter of them for one job, and no room for one of {} bytes more; "
-      "free communicators, or give the switch more by --handlers-memory",
-      name_, most_bytes, bytes);
-}
-
-std::string PoolTable::set_operator(CallerId caller, const OperatorRequest& request, std::uint64_t most_bytes) {
-  const auto found = pools_.find(request.pool);
-  if (found == pools_.end() || !found->second.wanted_by.contains(caller) || !found->second.pool) {
-    return formatted("the switch {} has no such communicator of this caller", name_);
-  }
-  Entry& entry = found->second;
-  const bool alone = std::all_of(entry.node->below.begin(), entry.node->below.end(),
-                                 [](const PoolNode::Below& below) { return below.name.empty(); });
-  if (!entry.node->above.empty() || !alone) {
-    return formatted("the switch {} is in a tree, and trees do not fold by operators of users", name_);
-  }
-  if (!entry.request.keeps_order) {
-    return formatted("the switch {} does not keep the order of this communicator's folds", name_);
-  }
-  try {
-    if (sha256_of(request.binary) != request.hash) {
-      return formatted("the switch {} has got another operator than its caller says", name_);
-    }
-    // Shared with the pool's copy of the function.
-    const auto op = std::make_shared<const handler::Operator>(request.binary);
-    const std::uint64_t bytes = op->bytes() + 2 * request.binary.size();
-    std::string fault = without_room(entry, request.func, bytes, most_bytes);
-    if (!fault.empty()) return fault;
-    PoolOperator made{op->element_bytes(), [op](const std::byte* a, const std::byte* b, std::byte* out,
-                                                std::uint64_t count, std::uint64_t& budget) {
-                        std::string why;
-                        return op->fold(a, b, out, count, budget, why);
-                      }};
-    entry.operators[request.func] = {request.hash, op->source(), op->element_bytes(), bytes};
-    entry.worker->with_lock([&] { entry.pool->set_operator(request.func, std::move(made)); });
-    return "";
-  } catch (const std::exception& error) {
-    return formatted("the switch {}: {}", name_, error.what());
-  }
-}
-
 void PoolTable::gone(CallerId caller) {
   for (auto one = pools_.begin(); one != pools_.end();) {
     const bool last = one->second.wanted_by.erase(caller) != 0 && one->second.wanted_by.empty();
@@ -253,20 +201,22 @@ PoolTable::Entries::iterator PoolTable::erase(Entries::iterator one) {
 
 std::vector<TableAnswer> PoolTable::parent_said(const ParentAnswer& said) {
   const auto found = pools_.find(said.id);
-  if (found == pools_.end() || found->second.serial != said.serial) return {};
+  if (found == pools_.end()) return {};
+  if (said.func != Func::kNone) return parent_said_of_operator(found->second, said);
+  if (found->second.serial != said.serial) return {};
   Entry& entry = found->second;
   std::vector<TableAnswer> answers;
   const auto waiting = std::exchange(entry.waiting, {});
   entry.pending = false;
   if (!said.answer.made) {
-    for (const auto& [caller, number] : waiting) answers.push_back({caller, number, said.answer});
+    for (const auto& [caller, number] : waiting) answers.push_back(answer_to(caller, number, said.answer));
     erase(found);
     return answers;
   }
   const unsigned scope = if_nametoindex(said.address.interface.c_str());
   const tcp::SystemAddress address = entry.worker->datagrams().reachable(said.address, scope);
   entry.worker->with_lock([&] { entry.pool->set_parent(address); });
-  for (const auto& [caller, number] : waiting) answers.push_back({caller, number, answer_of(entry)});
+  for (const auto& [caller, number] : waiting) answers.push_back(answer_to(caller, number, answer_of(entry)));
   return answers;
 }
 
@@ -308,7 +258,9 @@ PoolReport PoolTable::report(const Entry& entry) const {
   constexpr std::size_t kMostMembers = 16;
   const PoolRequest& request = entry.request;
   PoolReport report;
-  for (const auto& [number, op] : entry.operators) report.operators.push_back(op);
+  for (const auto& [number, op] : entry.operators) {
+    if (!op.pending) report.operators.push_back(this->report(entry, op));
+  }
   report.communicator = request.communicator;
   report.epoch = request.epoch;
   report.id = request.id;

@@ -24,7 +24,8 @@ namespace unisono::slots {
 struct TableAnswer {
   CallerId caller = 0;
   std::uint32_t number = 0;  ///< of its request
-  PoolAnswer answer;
+  ControlKind kind = ControlKind::kMake;
+  join::Blob body;
 };
 
 /// A pool lives as long as a connection wants it, and a little longer: whoever has its last result may end, while
@@ -42,9 +43,10 @@ class PoolTable {
   /// asked first.
   std::vector<TableAnswer> make(CallerId caller, std::uint32_t number, const PoolRequest& request);
   void free(CallerId caller, const PoolId& id);
-  /// Has a pool fold by an operator of a user. A sentence if it cannot: all operators together have so many bytes at
-  /// most, and those of one job a quarter of that.
-  std::string set_operator(CallerId caller, const OperatorRequest& request, std::uint64_t most_bytes);
+  /// Has a pool fold by an operator of a user. All operators together have so many bytes at most, and those of one job
+  /// a quarter of that. Answers: none yet, if the switch above is asked first. It folds there, too, or not at all.
+  std::vector<TableAnswer> set_operator(CallerId caller, std::uint32_t number, const OperatorRequest& request,
+                                        std::uint64_t most_bytes);
   void gone(CallerId caller);
   /// Frees what nobody has wanted for long enough.
   void free_unwanted(join::Deadline now);
@@ -64,8 +66,20 @@ class PoolTable {
   std::vector<JobReport> report_jobs();
   /// Of the communicators with this number, in all jobs.
   std::vector<PoolReport> report_pools(std::uint32_t communicator);
+  /// Of all pools.
+  std::vector<OperatorReport> report_operators();
 
  private:
+  using Waiting = std::vector<std::pair<CallerId, std::uint32_t>>;  ///< caller and number of its request
+  /// An operator of a user, by which a pool folds, or is to fold once the switch above has it.
+  struct OwnOperator {
+    OperatorReport report;  ///< without what is counted
+    std::shared_ptr<OperatorCounters> counters;
+    PoolOperator made{};  ///< until the pool has it
+    std::uint64_t serial = 0;
+    Waiting waiting{};
+    bool pending = false;  ///< the switch above has not answered yet
+  };
   struct Entry {
     PoolRequest request;
     join::Blob words;  ///< the same, packed
@@ -74,11 +88,11 @@ class PoolTable {
     Worker* worker = nullptr;
     std::uint64_t places = 0;
     std::uint64_t serial = 0;
-    std::map<Func, OperatorReport> operators;  ///< of users
-    bool pending = false;                      ///< the switch above has not answered yet
+    std::map<Func, OwnOperator> operators;
+    bool pending = false;  ///< the switch above has not answered yet
     std::set<CallerId> wanted_by;
-    join::Deadline until = join::Deadline::max();             ///< of one that nobody wants
-    std::vector<std::pair<CallerId, std::uint32_t>> waiting;  ///< caller and number of its request
+    join::Deadline until = join::Deadline::max();  ///< of one that nobody wants
+    Waiting waiting;
   };
   struct Job {
     std::string name;
@@ -88,6 +102,10 @@ class PoolTable {
   using Entries = std::map<PoolId, Entry>;
 
   std::string fault_of(const PoolRequest& request) const;
+  std::vector<TableAnswer> take_operator(Entry& entry, Func func, const std::string& why);
+  std::vector<TableAnswer> parent_said_of_operator(Entry& entry, const ParentAnswer& said);
+  OwnOperator made_operator(const OperatorRequest& request) const;
+  OperatorReport report(const Entry& entry, const OwnOperator& op) const;
   std::string without_room(const Entry& entry, Func func, std::uint64_t bytes, std::uint64_t most_bytes) const;
   PoolAnswer make_new(const PoolRequest& request);
   PoolAnswer answer_of(Entry& entry) const;

@@ -39,6 +39,17 @@ Json members_of(const PoolReport& report, const std::vector<std::uint32_t>& posi
   return members;
 }
 
+Json json_of(const OperatorReport& op) {
+  const OperatorCounters& counters = op.counters;
+  return {{"hash", join::hexadecimal_of(op.hash)},
+          {"source", op.source},
+          {"element_bytes", op.element_bytes},
+          {"memory_bytes", op.bytes},
+          {"elements", counters.elements},
+          {"stops", counters.stops},
+          {"last_stop", counters.last_stop.empty() ? Json(nullptr) : Json(counters.last_stop)}};
+}
+
 Json json_of(const PoolReport& report) {
   Json members = Json::array();
   for (std::uint32_t i = 0; i < report.members.size(); ++i) members.push_back(member_of(report, i));
@@ -47,10 +58,7 @@ Json json_of(const PoolReport& report) {
     waits.push_back({{"turn", wait.turn}, {"missing", members_of(report, wait.missing)}});
   }
   Json operators = Json::array();
-  for (const OperatorReport& op : report.operators) {
-    operators.push_back(
-        {{"hash", join::hexadecimal_of(op.hash)}, {"source", op.source}, {"element_bytes", op.element_bytes}});
-  }
+  for (const OperatorReport& op : report.operators) operators.push_back(json_of(op));
   Json json{{"communicator", report.communicator},
             {"epoch", report.epoch},
             {"id", join::hexadecimal_of(report.id)},
@@ -151,7 +159,14 @@ std::string text_of(const std::vector<PoolReport>& pools) {
   return written({{"pools", list}});
 }
 
-std::string text_of(const HandlersReport& handlers) {
+std::string text_of(const HandlersReport& handlers, const std::vector<OperatorReport>& operators) {
+  Json folding = Json::array();
+  for (const OperatorReport& op : operators) {
+    Json one = json_of(op);
+    one["communicator"] = op.communicator;
+    one["job_name"] = op.job_name;
+    folding.push_back(std::move(one));
+  }
   Json list = Json::array();
   for (const HandlerReport& one : handlers.handlers) {
     Json most = Json::object();
@@ -167,6 +182,7 @@ std::string text_of(const HandlersReport& handlers) {
                     {"source", one.source},
                     {"instructions", one.words},
                     {"memory_bytes", one.memory_bytes},
+                    {"element_bytes", one.element_bytes == 0 ? Json(nullptr) : Json(one.element_bytes)},
                     {"most_executed", most},
                     {"messages", one.messages},
                     {"packets", one.packets},
@@ -177,6 +193,7 @@ std::string text_of(const HandlersReport& handlers) {
                     {"last_stop", one.last_stop.empty() ? Json(nullptr) : Json(one.last_stop)}});
   }
   return written({{"handlers", list},
+                  {"operators", folding},
                   {"most", handlers.limits.most},
                   {"budget", handlers.limits.budget},
                   {"memory_bytes", {{"total", handlers.limits.memory_bytes}, {"used", handlers.memory_bytes}}}});

@@ -48,12 +48,22 @@ struct WaitReport {
   std::vector<std::uint32_t> missing;  ///< positions
 };
 
+/// What an operator of a user has done in one pool. By the lock of the pool's worker.
+struct OperatorCounters {
+  std::uint64_t elements = 0;  ///< that it has folded into others
+  std::uint64_t stops = 0;
+  std::string last_stop;  ///< a sentence with file:line; empty: none
+};
+
 /// An operator of a user, by which a pool folds.
 struct OperatorReport {
+  std::uint32_t communicator = 0;
+  std::string job_name{};
   Digest hash{};
-  std::string source;
+  std::string source{};
   std::uint32_t element_bytes = 0;
   std::uint64_t bytes = 0;  ///< that it takes of the switch's memory
+  OperatorCounters counters{};
 };
 
 struct PoolReport {
@@ -82,7 +92,8 @@ struct PoolReport {
 std::string text_of(const StatusReport& report);
 std::string text_of(const std::vector<JobReport>& jobs);
 std::string text_of(const std::vector<PoolReport>& pools);
-std::string text_of(const HandlersReport& handlers);
+/// Handlers, and operators of communicators.
+std::string text_of(const HandlersReport& handlers, const std::vector<OperatorReport>& operators);
 /// {"error": "..."}: what was asked is no question.
 std::string text_of_error(std::string_view sentence);
 

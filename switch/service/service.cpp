@@ -273,13 +273,19 @@ class Service::Parts final : public CallersHandler {
         return handlers_->run(caller, frame.number, *std::move(request));
       }
       case ControlKind::kOperator: {
-        const std::optional<OperatorRequest> request = operator_request_in(frame.body);
+        std::optional<OperatorRequest> request = operator_request_in(frame.body);
         if (!request) return callers_->refuse(caller, formatted("the switch {}: a broken operator", name));
         if (settings_.handlers.most == 0) {
           return reply(
               blob_of(formatted("the switch {} takes no operators of users; start it with --handlers N", name)));
         }
-        return reply(blob_of(table_->set_operator(caller, *request, settings_.handlers.memory_bytes)));
+        if (request->binary.empty() && !request->takes_away()) {
+          // Callers send the binary then.
+          std::optional<Blob> binary = handlers_->operator_binary(request->hash);
+          if (!binary) return reply(blob_of(formatted("the switch {} has no operator with this hash", name)));
+          request->binary = *std::move(binary);
+        }
+        return answer(table_->set_operator(caller, frame.number, *request, settings_.handlers.memory_bytes));
       }
     }
   }
@@ -299,16 +305,29 @@ class Service::Parts final : public CallersHandler {
 
   void answer(const std::vector<TableAnswer>& answers) {
     for (const TableAnswer& one : answers) {
-      callers_->answer(one.caller, {ControlKind::kMake, one.number, packed(one.answer)});
+      callers_->answer(one.caller, {one.kind, one.number, one.body});
     }
+  }
+
+  /// Operators of communicators, and where one handler is asked for, those that are the same.
+  std::string stat(const std::string& handler) {
+    const HandlersReport report = handlers_->report(handler);
+    std::vector<OperatorReport> operators = table_->report_operators();
+    if (!handler.empty()) {
+      std::erase_if(operators, [&](const OperatorReport& op) {
+        return std::none_of(report.handlers.begin(), report.handlers.end(),
+                            [&](const HandlerReport& one) { return one.hash == op.hash; });
+      });
+    }
+    return text_of(report, operators);
   }
 
   std::string tell(const std::string& question) {
     if (question == "status") return text_of(status());
     if (question == "jobs") return text_of(table_->report_jobs());
     constexpr std::string_view kStat = "stat ";
-    if (question == "stat") return text_of(handlers_->report(""));
-    if (question.starts_with(kStat)) return text_of(handlers_->report(question.substr(kStat.size())));
+    if (question == "stat") return stat("");
+    if (question.starts_with(kStat)) return stat(question.substr(kStat.size()));
     constexpr std::string_view kShow = "show ";
     std::uint32_t communicator = 0;
     if (question.starts_with(kShow)) {

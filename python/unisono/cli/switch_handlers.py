@@ -10,6 +10,8 @@ from typing import Any
 
 from rich.console import Console
 
+from .. import _core
+from ..errors import UnisonoError
 from .aggregation import AggregationError, address
 from .switch_options import add_deadline, add_secret, refuse, secret_of
 from .switch_tables import print_handlers
@@ -27,6 +29,10 @@ def add_parsers(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     load.add_argument("handler", metavar="FILE", help="its binary (.uh) or source (.c)")
     load.add_argument("--name", metavar="NAME", help="by which it is run (the file's name without its ending)")
     load.add_argument(
+        "--operator", action="store_true",
+        help="it is an operator for reductions: jobs that load the same one need not send it",
+    )  # fmt: skip
+    load.add_argument(
         "--anew", action="store_true", help="in place of what has that name, with memory as at the beginning"
     )
     unload = actions.add_parser("unload", help="take a handler out of a switch", description="Its memory goes, too.")
@@ -34,9 +40,9 @@ def add_parsers(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     unload.add_argument("handler", metavar="NAME", help="of the handler")
     stat = actions.add_parser(
         "stat",
-        help="show the handlers of a switch",
+        help="show the handlers and operators of a switch",
         description="Shows handlers: their hashes (as sha256sum gives them), what they have run, and why they were "
-        "stopped.",
+        "stopped; and the operators by which it folds for communicators.",
     )
     stat.add_argument("address", metavar="HOST:PORT", help="of the switch")
     stat.add_argument("handler", nargs="?", default="", metavar="NAME", help="of one handler")
@@ -54,13 +60,16 @@ def _load(options: argparse.Namespace) -> int:
     try:
         where = address(options.address, "load")
         made = handler.opened(options.handler)
+        if options.operator:
+            _core.OperatorInC(made.binary)  # which says why it is none
         begin = time.perf_counter()
         with handler.RemoteHandlers(where, secret_of(options), options.deadline) as there:
             name = there.load(made, options.name, anew=options.anew)
         took = time.perf_counter() - begin
-    except (AggregationError, handler.HandlerError) as failure:
+    except (AggregationError, UnisonoError) as failure:
         return refuse(failure)
-    print(f"the switch at {where} has the handler {name}, {made.hash}; {took * 1e3:.1f} ms")
+    kind = "operator" if options.operator else "handler"
+    print(f"the switch at {where} has the {kind} {name}, {made.hash}; {took * 1e3:.1f} ms")
     return 0
 
 

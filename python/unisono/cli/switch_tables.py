@@ -143,6 +143,17 @@ def print_handlers(console: Console, answer: dict[str, Any]) -> None:
                 console.print(f"[red]{_text(one['name'])}[/] ({_text(reasons)}): {_text(one['last_stop'])}")
     else:
         console.print("no handlers")
+    if answer["operators"]:
+        table = _table("operator of", "communicator", "hash", "element", ">bytes", ">elements", ">stops")
+        for one in answer["operators"]:
+            table.add_row(
+                _text(one["job_name"]), str(one["communicator"]), _text(one["hash"])[:8], f"{one['element_bytes']} B",
+                *(f"{one[key]:,}" for key in ("memory_bytes", "elements", "stops")),
+            )  # fmt: skip
+        console.print(table)
+        for one in answer["operators"]:
+            if one["last_stop"]:
+                console.print(f"[red]{_text(one['source'])}[/]: {_text(one['last_stop'])}")
     console.print(
         f"{memory['used']:,} of {memory['total']:,} bytes for {answer['most']:,} handlers at most; a function may "
         f"execute {answer['budget']:,} instructions",

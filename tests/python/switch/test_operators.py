@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ from handlers import operator_sources
 from handlers.support import needs_clang
 from hosts.support import start
 
-from .support import SECONDS, Switch, local, make_secret, run, switch
+from .support import SECONDS, Switch, command, local, make_secret, run, switch
 
 pytestmark = needs_clang
 
@@ -100,12 +101,29 @@ with unisono.init(timeout=15) as context:
 """
 )
 
+SHOWN = (
+    operator_sources.BEGIN
+    + """
+from unisono import _core
+from unisono.cli import main
+with unisono.init(timeout=15) as context:
+    world = context.world
+    op = world.load_operator(f"{folder}/affine.uh", commutative=False)
+    world.allreduce(given(AFFINE, 300, world.rank), op=op)
+    if world.rank == 0:
+        print(_core.switch_ask(sys.argv[2], _core.switch_secret(sys.argv[3]), "stat", b"", 5).decode(), flush=True)
+        assert main(["switch", "stat", sys.argv[2], "--secret-file", sys.argv[3]]) == 0
+    world.barrier()
+"""
+)
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = operator_sources.write(tmp_path_factory.mktemp("operators"))
     (path / "carried.py").write_text(CARRIED)
     (path / "long.py").write_text(LONG)
+    (path / "shown.py").write_text(SHOWN)
     return path
 
 
@@ -122,6 +140,29 @@ def test_the_switch_folds_with_the_bits_of_the_ranks(folder: Path, secret: Path)
     with switch(secret) as made:
         done = run(*options(made, secret), folder / "carried.py", folder, made.address, secret)
         assert (done.returncode, done.stdout) == (0, "right\n" * 4), done.stderr
+
+
+def test_one_that_was_loaded_by_command(folder: Path, secret: Path) -> None:
+    """Before any job. What folds is shown while it does, with what it has folded."""
+    own = ("--secret-file", secret)
+    with switch(secret) as made:
+        done = command("load", made.address, folder / "none.uh", "--operator", *own)
+        assert done.returncode == 2, done.stdout
+        assert "US_OPERATOR" in done.stderr
+        done = command("load", made.address, folder / "affine.uh", "--operator", "--name", "maps", *own)
+        assert done.returncode == 0, done.stderr
+        assert "has the operator maps, " in done.stdout
+        done = run(*options(made, secret, 3), folder / "shown.py", folder, made.address, secret)
+        assert done.returncode == 0, done.stderr
+        shown, *table = done.stdout.splitlines()
+        answer = json.loads(shown)
+        (loaded,) = answer["handlers"]
+        (folds,) = answer["operators"]
+        assert (loaded["name"], loaded["element_bytes"]) == ("maps", 16)
+        assert (folds["hash"], folds["source"]) == (loaded["hash"], "affine.c")
+        assert (folds["elements"], folds["stops"], folds["last_stop"]) == (2 * 300, 0, None)
+        (row,) = [line for line in table if "16 B" in line]
+        assert "600" in row
 
 
 def test_what_a_switch_refuses_the_ranks_fold(folder: Path, secret: Path) -> None:

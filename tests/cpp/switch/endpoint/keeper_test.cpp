@@ -13,6 +13,7 @@ namespace {
 
 using std::chrono::seconds;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(Keeper, WhoeverConnectsAgainAsksForAllPoolsAgain) {
   auto one = std::make_unique<Serving>("one");
@@ -31,6 +32,8 @@ TEST(Keeper, WhoeverConnectsAgainAsksForAllPoolsAgain) {
     EXPECT_EQ(keeper.welcome(0, within(seconds(5))).name, "one");
   }
   EXPECT_THAT(ask_at(address, "show 7"), HasSubstr(operators));
+  keeper.take_operator(pool.id, Func::kUser5, within(seconds(5)));
+  EXPECT_THAT(ask_at(address, "show 7"), Not(HasSubstr(operators)));
   keeper.free(pool.id);
 }
 
