@@ -143,7 +143,7 @@ def print_handlers(console: Console, answer: dict[str, Any]) -> None:
                 console.print(f"[red]{_text(one['name'])}[/] ({_text(reasons)}): {_text(one['last_stop'])}")
     else:
         console.print("no handlers")
-    if answer["operators"]:
+    if answer.get("operators"):  # which switches of earlier releases do not list
         table = _table("operator of", "communicator", "hash", "element", ">bytes", ">elements", ">stops")
         for one in answer["operators"]:
             table.add_row(

@@ -10,9 +10,7 @@
 
 #include "platform/join/hexadecimal.hpp"
 #include "switch/handler/binary.hpp"
-#include "switch/handler/operator.hpp"
-#include "tests/cpp/switch/handler/words.hpp"
-#include "tests/cpp/switch/service/members.hpp"
+#include "tests/cpp/switch/service/client.hpp"
 
 namespace unisono::slots {
 namespace {
@@ -23,27 +21,6 @@ using handler::Op;
 using std::chrono::seconds;
 using testing::HasSubstr;
 using State = RunAnswer::State;
-
-/// Adds the lengths of all packets that ever came, and writes the sum behind each message. `step` more for each packet,
-/// so that others are other binaries.
-join::Blob adds_lengths(std::uint32_t step = 0, std::uint32_t memory_bytes = 4096) {
-  handler::Program program = handler::payload_of(
-      {
-          handler::numbered(Op::kLoad, 1, 0, 0),
-          handler::numbered(Op::kInfo, 2, 0, static_cast<std::uint32_t>(Info::kLength)),
-          handler::registers(Op::kAdd, Element::kI64, 1, 1, 2),
-          handler::immediate(Op::kAdd, Element::kI64, 1, 1, step),
-          handler::numbered(Op::kStore, 1, 0, 0),
-          handler::end(),
-          handler::numbered(Op::kLoad, 1, 0, 0),
-          handler::registers(Op::kPut, Element::kI64, 0, 1),
-          handler::end(),
-      },
-      memory_bytes);
-  program.entries[static_cast<std::size_t>(handler::Function::kCompletion)] = 6;
-  program.source = "lengths.c";
-  return handler::write_binary(program);
-}
 
 /// Goes round until it is stopped: 2^20 times.
 join::Blob goes_round() {
@@ -57,12 +34,12 @@ join::Blob goes_round() {
   return handler::write_binary(program);
 }
 
-/// Adds the lengths of all packets, and writes the sum behind each of them, after some 300,000 instructions.
+/// Adds the lengths of all packets, and writes the sum behind each of them, after some 200,000 instructions.
 join::Blob sums_slowly() {
   return handler::write_binary(handler::payload_of({
-      handler::numbered(Op::kEnter, 0, 0, 99'999),
+      handler::numbered(Op::kEnter, 0, 0, 65'999),
       handler::immediate(Op::kAdd, Element::kI64, 3, 3, 1),
-      handler::immediate(Op::kCompare, Element::kI64, 4, 3, 100'000, 1),
+      handler::immediate(Op::kCompare, Element::kI64, 4, 3, 66'000, 1),
       handler::numbered(Op::kAgain, 0, 4, 1),
       handler::numbered(Op::kLoad, 1, 0, 0),
       handler::numbered(Op::kInfo, 2, 0, static_cast<std::uint32_t>(Info::kLength)),
@@ -72,39 +49,6 @@ join::Blob sums_slowly() {
       handler::end(),
   }));
 }
-
-/// A connection that loads and runs.
-class Client {
- public:
-  explicit Client(const std::string& address) : connection_(call_at(address)) {}
-
-  LoadAnswer load(const std::string& name, const join::Blob& binary, bool stays = true, bool anew = false) {
-    return load(LoadRequest{{owner, name}, stays, anew, sha256_of(binary), binary});
-  }
-  LoadAnswer load(const LoadRequest& request) {
-    return *load_answer_in(connection_->ask(ControlKind::kLoad, packed(request), within(seconds(5))));
-  }
-  std::string unload(const std::string& name) {
-    const auto said = connection_->ask(ControlKind::kUnload, packed(UnloadRequest{{owner, name}}), within(seconds(5)));
-    return {reinterpret_cast<const char*>(said.data()), said.size()};
-  }
-  /// Packets of these lengths, from `first` on.
-  RunAnswer run(const std::string& name, const std::vector<std::size_t>& lengths, std::uint32_t first,
-                std::uint32_t packets, std::uint64_t budget = 0) {
-    RunRequest request{{owner, name}, 1, 2, 3, first, packets, budget, {}};
-    for (const std::size_t length : lengths) request.payloads.emplace_back(length);
-    return *run_answer_in(connection_->ask(ControlKind::kRun, packed(request), within(seconds(20))));
-  }
-  RunAnswer run(const std::string& name, const std::vector<std::size_t>& lengths) {
-    return run(name, lengths, 0, static_cast<std::uint32_t>(lengths.size()));
-  }
-  ControlConnection& connection() { return *connection_; }
-
-  HandlerOwner owner{};
-
- private:
-  std::unique_ptr<ControlConnection> connection_;
-};
 
 std::uint64_t sum_in(const RunAnswer& answer) {
   std::uint64_t sum = 0;
@@ -325,7 +269,7 @@ TEST(SwitchHandlers, AggregationGoesOnWhileTheyRun) {
   ASSERT_TRUE(answer.made) << answer.refusal;
   Members members;
   members.add(request, "one", answer.port);
-  // One request of more than a thousand million instructions: calls that are carried meanwhile end before it does.
+  // One request of some eight hundred million instructions: calls that are carried meanwhile end before it does.
   std::atomic<bool> answered{false};
   std::thread working([&] {
     EXPECT_EQ(slow.run("slow", std::vector<std::size_t>(4096, 1)).outputs.size(), 4096U);
@@ -385,162 +329,6 @@ TEST(SwitchHandlers, ASwitchThatTakesNoneSaysSo) {
   settings.handlers.most = 0;
   Serving one(settings);
   EXPECT_THAT(Client(one.address()).load("lengths", adds_lengths()).refusal, HasSubstr("takes no handlers"));
-}
-
-std::string text_of_operator(ControlConnection& by, const OperatorRequest& request) {
-  const auto said = by.ask(ControlKind::kOperator, packed(request), within(seconds(10)));
-  return {reinterpret_cast<const char*>(said.data()), said.size()};
-}
-
-TEST(SwitchOperators, AreForTheCommunicatorOfWhoAsks) {
-  Serving one("one");
-  const PoolRequest pool = request_for("one", 2);
-  const auto owner = call_at(one.address());
-  const auto foreign = call_at(one.address());
-  ASSERT_TRUE(owner->make(pool, within(seconds(5))).made);
-  const auto ask = [&](ControlConnection& by, const OperatorRequest& request) -> std::string {
-    const auto said = by.ask(ControlKind::kOperator, packed(request), within(seconds(5)));
-    return {reinterpret_cast<const char*>(said.data()), said.size()};
-  };
-  const join::Blob binary = handler::write_binary(handler::adds_elements());
-  OperatorRequest request{pool.id, Func::kUser0, sha256_of(binary), binary};
-  EXPECT_EQ(ask(*owner, request), "");
-  EXPECT_THAT(ask(*foreign, request), HasSubstr("no such communicator of this caller"));
-  OperatorRequest wrong = request;
-  wrong.hash[0] ^= std::byte{1};
-  EXPECT_THAT(ask(*owner, wrong), HasSubstr("another operator than its caller says"));
-  wrong = request;
-  wrong.binary = adds_lengths();
-  wrong.hash = sha256_of(wrong.binary);
-  EXPECT_THAT(ask(*owner, wrong), HasSubstr("US_OPERATOR"));
-  wrong.binary.resize(50);
-  wrong.hash = sha256_of(wrong.binary);
-  EXPECT_THAT(ask(*owner, wrong), HasSubstr("handler: "));
-  wrong = request;
-  wrong.func = Func::kSum;
-  EXPECT_FALSE(operator_request_in(packed(wrong)).has_value());
-  EXPECT_EQ(ask(*owner, request), "");
-}
-
-TEST(SwitchOperators, HaveAQuarterOfTheRoomOfHandlersForOneJob) {
-  ServiceSettings settings;
-  settings.listen = "127.0.0.1:0";
-  settings.name = "one";
-  settings.handlers.memory_bytes = 4 * 19'000;
-  Serving one(settings);
-  const auto caller = call_at(one.address());
-  const PoolRequest pool = request_for("one", 2);
-  ASSERT_TRUE(caller->make(pool, within(seconds(5))).made);
-  const auto ask = [&](const PoolRequest& of, Func func) -> std::string {
-    const OperatorRequest request{of.id, func, sha256_of(handler::write_binary(handler::adds_elements())),
-                                  handler::write_binary(handler::adds_elements())};
-    const auto said = caller->ask(ControlKind::kOperator, packed(request), within(seconds(5)));
-    return {reinterpret_cast<const char*>(said.data()), said.size()};
-  };
-  EXPECT_EQ(ask(pool, Func::kUser0), "");
-  EXPECT_EQ(ask(pool, Func::kUser0), "");  // in its own place
-  EXPECT_EQ(ask(pool, Func::kUser1), "");
-  EXPECT_THAT(ask(pool, Func::kUser2), HasSubstr("no room for one of"));
-  PoolRequest other = request_for("one", 2);
-  other.job[0] = std::byte{1};
-  other.communicator = 9;
-  ASSERT_TRUE(caller->make(other, within(seconds(5))).made);
-  EXPECT_EQ(ask(other, Func::kUser0), "");
-  EXPECT_THAT(ask_at(one.address(), "show 9"), HasSubstr(R"("source":"by hand","element_bytes":8)"));
-  caller->free(pool.id);
-  EXPECT_TRUE(comes([&] { return ask_at(one.address(), "show 7").find("[]") != std::string::npos; }, seconds(2)));
-  EXPECT_EQ(ask(other, Func::kUser1), "");
-}
-
-TEST(SwitchOperators, OneThatIsLoadedForEverybodyIsNamedByItsHash) {
-  Serving one("one");
-  const auto caller = call_at(one.address());
-  const PoolRequest pool = request_for("one", 2);
-  ASSERT_TRUE(caller->make(pool, within(seconds(5))).made);
-  const join::Blob binary = handler::write_binary(handler::adds_elements());
-  const OperatorRequest by_hash{pool.id, Func::kUser0, sha256_of(binary), {}};
-  EXPECT_THAT(text_of_operator(*caller, by_hash), HasSubstr("the switch one has no operator with this hash"));
-  ASSERT_EQ(Client(one.address()).load("adds", binary).refusal, "");
-  ASSERT_EQ(Client(one.address()).load("lengths", adds_lengths()).refusal, "");
-  EXPECT_EQ(text_of_operator(*caller, by_hash), "");
-  OperatorRequest handler = by_hash;
-  handler.func = Func::kUser1;
-  handler.hash = sha256_of(adds_lengths());
-  EXPECT_THAT(text_of_operator(*caller, handler), HasSubstr("no operator with this hash"));
-  const std::string stat = ask_at(one.address(), "stat adds");
-  EXPECT_THAT(stat, HasSubstr(R"("element_bytes":8,"most_executed")"));
-  EXPECT_THAT(stat, HasSubstr(R"("elements":0,"stops":0,"last_stop":null,"communicator":7)"));
-  EXPECT_THAT(ask_at(one.address(), "stat lengths"), HasSubstr(R"("operators":[])"));
-}
-
-/// Two leaves below a top, with a pool that a caller at each wants.
-struct OperatorsInATree : testing::Test {
-  static ServiceSettings settings(const std::string& name, const std::string& uplink = "", std::uint32_t most = 64) {
-    ServiceSettings made{.listen = "127.0.0.1:0", .name = name, .uplink = uplink};
-    made.handlers.most = most;
-    return made;
-  }
-  void start(std::uint32_t most_above = 64, std::uint32_t most_right = 64) {
-    top = std::make_unique<Serving>(settings("top", "", most_above));
-    left = std::make_unique<Serving>(settings("left", top->address()));
-    right = std::make_unique<Serving>(settings("right", top->address(), most_right));
-    for (const auto& leaf : {std::cref(left), std::cref(right)}) {
-      callers.push_back(call_at(leaf.get()->address()));
-      ASSERT_TRUE(callers.back()->make(pool, within(seconds(10))).made);
-    }
-  }
-  static bool has(const Serving& one) {
-    return ask_at(one.address(), "show 7").find(R"("source":"by hand","element_bytes":8)") != std::string::npos;
-  }
-
-  const PoolRequest pool = tree_for("top", {"left", "right"}, 2);
-  const join::Blob binary = handler::write_binary(handler::adds_elements());
-  const OperatorRequest request{pool.id, Func::kUser0, sha256_of(binary), binary};
-  std::unique_ptr<Serving> top, left, right;
-  std::vector<std::unique_ptr<ControlConnection>> callers;
-};
-
-TEST_F(OperatorsInATree, AreThoseOfAllSwitchesOnTheWayUp) {
-  start();
-  EXPECT_EQ(text_of_operator(*callers[0], request), "");
-  EXPECT_TRUE(has(*top));
-  EXPECT_TRUE(has(*left));
-  EXPECT_FALSE(has(*right));
-  EXPECT_EQ(text_of_operator(*callers[1], request), "");
-  EXPECT_EQ(text_of_operator(*callers[1], request), "");  // which changes nothing
-  EXPECT_TRUE(has(*right));
-  EXPECT_EQ(text_of_operator(*callers[0], {pool.id, Func::kUser0, {}, {}}), "");
-  EXPECT_FALSE(has(*left));
-  EXPECT_TRUE(comes([&] { return !has(*top); }, seconds(5)));
-  EXPECT_EQ(text_of_operator(*callers[0], request), "");
-  EXPECT_TRUE(has(*top));
-  for (const auto& caller : callers) caller->free(pool.id);
-  EXPECT_TRUE(comes([&] { return !has(*top) && !has(*left) && !has(*right); }, seconds(5)));
-}
-
-TEST_F(OperatorsInATree, WhatTheTopRefusesALeafDoes) {
-  start(0);
-  EXPECT_THAT(text_of_operator(*callers[0], request), HasSubstr("the switch top takes no operators of users"));
-  EXPECT_FALSE(has(*left));
-  EXPECT_THAT(text_of_operator(*callers[1], request), HasSubstr("the switch top takes no operators of users"));
-}
-
-TEST_F(OperatorsInATree, ATopThatStartsAgainGetsThemAgain) {
-  start();
-  ASSERT_EQ(text_of_operator(*callers[0], request), "");
-  const std::string address = top->address();
-  const auto again = [&](std::uint32_t most) {
-    top.reset();
-    ServiceSettings same = settings("top", "", most);
-    same.listen = address;
-    top = std::make_unique<Serving>(same);
-  };
-  again(64);
-  EXPECT_TRUE(comes([&] { return has(*top); }, seconds(10)));
-  EXPECT_TRUE(has(*left));
-  // One that takes none any more: the leaf does not fold what could not be finished above it.
-  again(0);
-  EXPECT_TRUE(comes([&] { return !has(*left); }, seconds(10)));
 }
 
 }  // namespace
