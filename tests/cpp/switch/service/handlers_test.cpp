@@ -34,12 +34,12 @@ join::Blob goes_round() {
   return handler::write_binary(program);
 }
 
-/// Adds the lengths of all packets, and writes the sum behind each of them, after some 200,000 instructions.
+/// Adds the lengths of all packets, and writes the sum behind each of them, after some 100,000 instructions.
 join::Blob sums_slowly() {
   return handler::write_binary(handler::payload_of({
-      handler::numbered(Op::kEnter, 0, 0, 65'999),
+      handler::numbered(Op::kEnter, 0, 0, 32'999),
       handler::immediate(Op::kAdd, Element::kI64, 3, 3, 1),
-      handler::immediate(Op::kCompare, Element::kI64, 4, 3, 66'000, 1),
+      handler::immediate(Op::kCompare, Element::kI64, 4, 3, 33'000, 1),
       handler::numbered(Op::kAgain, 0, 4, 1),
       handler::numbered(Op::kLoad, 1, 0, 0),
       handler::numbered(Op::kInfo, 2, 0, static_cast<std::uint32_t>(Info::kLength)),
@@ -269,7 +269,7 @@ TEST(SwitchHandlers, AggregationGoesOnWhileTheyRun) {
   ASSERT_TRUE(answer.made) << answer.refusal;
   Members members;
   members.add(request, "one", answer.port);
-  // One request of some eight hundred million instructions: calls that are carried meanwhile end before it does.
+  // One request of some four hundred million instructions: calls that are carried meanwhile end before it does.
   std::atomic<bool> answered{false};
   std::thread working([&] {
     EXPECT_EQ(slow.run("slow", std::vector<std::size_t>(4096, 1)).outputs.size(), 4096U);
