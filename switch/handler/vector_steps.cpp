@@ -68,10 +68,12 @@ const Step* store(State& state, const Step* step, std::uint64_t fuel) {
 /// A vector may begin anywhere up to the payload's end: lanes beyond it stay as they are.
 template <std::uint32_t kBytes>
 const Step* take_lanes(State& state, const Step* step, std::uint64_t fuel) {
+  // A payload of no bytes may have no address, so that this is not `place`.
   const std::span<const std::byte> payload = state.around.payload;
-  const std::byte* const from = place(state, *step, payload, 0);
-  if (from == nullptr) return stopped(state, step, fuel, Stop::kPayload);
-  const auto left = static_cast<std::uint64_t>(payload.data() + payload.size() - from);
+  const std::uint64_t offset = state.scalar[step->ra] + number_of(*step);
+  if (offset > payload.size()) return stopped(state, step, fuel, Stop::kPayload);
+  const std::uint64_t left = payload.size() - offset;
+  const std::byte* const from = payload.data() + offset;
   Lanes& rd = state.lanes[step->rd];
   if (left >= std::uint64_t{kBytes} * kLanes) {
     for (std::size_t i = 0; i < kLanes; ++i) rd[i] = read<kBytes>(from + i * kBytes);

@@ -292,6 +292,9 @@ TEST(HandlerWords, WhatReachesTooFarIsStopped) {
   EXPECT_EQ(stop({numbered(Op::kTake, 1, 0, 5, Element::kI32)}, 8), Stop::kPayload);
   EXPECT_EQ(stop({vector(numbered(Op::kTakeLanes, 1, 0, 8, Element::kI32))}, 8), Stop::kNone);
   EXPECT_EQ(stop({vector(numbered(Op::kTakeLanes, 1, 0, 9, Element::kI32))}, 8), Stop::kPayload);
+  // A payload of no bytes ends where it begins, whether its address is null or not.
+  EXPECT_EQ(stop({vector(numbered(Op::kTakeLanes, 1, 0, 0, Element::kI32))}, 0), Stop::kNone);
+  EXPECT_EQ(stop({vector(numbered(Op::kTakeLanes, 1, 0, 1, Element::kI32))}, 0), Stop::kPayload);
   EXPECT_EQ(stop({registers(Op::kDivUnsigned, Element::kI8, 1, 0, 0)}), Stop::kDivide);
   EXPECT_EQ(stop({numbered(Op::kSet, 2, 0, 256), registers(Op::kRemSigned, Element::kI8, 1, 0, 2)}), Stop::kDivide);
   EXPECT_EQ(stop({vector(registers(Op::kDivSigned, kI64, 1, 0, 0))}), Stop::kDivide);

@@ -187,11 +187,12 @@ class Machine {
       }
       case Op::kTakeLanes: {
         // A vector may begin anywhere up to the payload's end: lanes beyond it stay as they are.
-        const std::byte* const from = place(word, around_.payload, 0);
-        if (from == nullptr) return Stop::kPayload;
-        const auto left = static_cast<std::uint64_t>(around_.payload.data() + around_.payload.size() - from);
-        const std::uint64_t there = std::min<std::uint64_t>(kLanes, left / bytes);
-        for (std::size_t i = 0; i < there; ++i) lanes_[word.rd][i] = read(from + i * bytes, bytes);
+        // A payload of no bytes may have no address, so that this is not `place`.
+        const std::uint64_t offset = scalar_[word.ra] + number(word);
+        if (offset > around_.payload.size()) return Stop::kPayload;
+        const std::uint64_t there = std::min<std::uint64_t>(kLanes, (around_.payload.size() - offset) / bytes);
+        const auto left = around_.payload.subspan(offset);
+        for (std::size_t i = 0; i < there; ++i) lanes_[word.rd][i] = read(left.data() + i * bytes, bytes);
         return Stop::kNone;
       }
       case Op::kStreamout: {
