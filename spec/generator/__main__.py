@@ -25,6 +25,7 @@ def outputs() -> dict[Path, str]:
         ROOT / "python/unisono/_spec.py": python.emit(spec),
         ROOT / "python/unisono/_collective_calls.py": python_collectives.emit(spec),
         ROOT / "rtl/generated/unisono_spec_pkg.sv": systemverilog.emit(spec),
+        ROOT / "rtl/generated/unisono_handler_isa_pkg.sv": handlers.emit_systemverilog(machine),
         ROOT / "switch/handler/generated/isa.hpp": handlers.emit_cpp(machine),
         ROOT / "python/unisono/handler/_isa.py": handlers.emit_python(machine),
         ROOT / "docs/reference/handler-isa.md": handlers.emit_markdown(machine),

@@ -1,8 +1,8 @@
-"""Emits what is known of handlers in a switch: the C++ header, the Python module and the reference page."""
+"""Emits what is known of handlers in a switch: C++ header, SystemVerilog package, Python module, reference page."""
 
 from __future__ import annotations
 
-from . import cpp, markdown, python
+from . import cpp, markdown, python, systemverilog
 from .model import Specification
 
 
@@ -27,6 +27,31 @@ def emit_cpp(spec: Specification) -> str:
     for record in spec.records.values():
         lines += cpp.emit_record(record)
     lines += ["}  // namespace unisono::handler", ""]
+    return "\n".join(lines)
+
+
+def emit_systemverilog(spec: Specification) -> str:
+    """The package."""
+    lines = [
+        "// Generated from spec/handlers.yaml by `python -m spec.generator`. Do not edit.",
+        "//",
+        "// Bit 0 of a record is the lowest bit of its first field, hence the last member of the struct.",
+        "// A member whose name would be a keyword of SystemVerilog, or a word of C++, ends in an underscore.",
+        "",
+        "package unisono_handler_isa_pkg;",
+        "",
+        "  // A design uses only a part of the specification.",
+        "  // verilator lint_off UNUSEDPARAM",
+        "",
+    ]
+    for enumeration in spec.enumerations.values():
+        lines += systemverilog.emit_enumeration(enumeration)
+    for v in spec.limits:
+        lines += systemverilog.emit_limit(v)
+    lines += [""]
+    for record in spec.records.values():
+        lines += systemverilog.emit_record(record, spec)
+    lines += ["  // verilator lint_on UNUSEDPARAM", "", "endpackage : unisono_handler_isa_pkg", ""]
     return "\n".join(lines)
 
 

@@ -42,8 +42,8 @@ def pascal(name: str) -> str:
 
 
 def member(name: str) -> str:
-    """A field's name in SystemVerilog."""
-    return name + "_" if name in KEYWORDS else name
+    """A field's name in SystemVerilog. Verilator warns of those that mean something in C++."""
+    return name + "_" if name in KEYWORDS or name == "vector" else name
 
 
 def _comment(text: str, indent: str = "") -> list[str]:
@@ -63,7 +63,8 @@ def _enum_type(name: str, doc: str, bits: int, values: tuple[Value, ...]) -> lis
     return [*lines, f"  }} {name}_e;", ""]
 
 
-def _enumeration(e: Enumeration) -> list[str]:
+def emit_enumeration(e: Enumeration) -> list[str]:
+    """The type, whether a value is known, and a function for each attribute."""
     name = pascal(e.name)
     lines = _enum_type(e.name, e.doc, e.bits, e.values)
     lines += [f"  // Whether `value` is one of the enumerators of {e.name}_e."]
@@ -107,7 +108,8 @@ def _check(f: Field, spec: Specification) -> str | None:
     return f"{f.type}_known({padded})"
 
 
-def _record(r: Record, spec: Specification) -> list[str]:
+def emit_record(r: Record, spec: Specification) -> list[str]:
+    """The packed structure, its width, and whether a value is well formed."""
     lines = [*_comment(r.doc, "  "), "  typedef struct packed {"]
     for f in reversed(r.fields):
         doc = f.doc
@@ -124,7 +126,8 @@ def _record(r: Record, spec: Specification) -> list[str]:
     return [*lines, "  // verilator lint_on UNUSEDSIGNAL", ""]
 
 
-def _limit(v: Value) -> list[str]:
+def emit_limit(v: Value) -> list[str]:
+    """A constant."""
     kind, width = ("int unsigned", 32) if v.value < 1 << 32 else ("longint unsigned", 64)
     return [*_comment(v.doc, "  "), f"  localparam {kind} {pascal(v.name)} = {width}'d{v.value};"]
 
@@ -144,14 +147,14 @@ def emit(spec: Specification) -> str:
         "",
     ]
     for e in spec.enumerations.values():
-        lines += _enumeration(e)
+        lines += emit_enumeration(e)
     lines += _enum_type("error_code", "Result of every operation.", 16, spec.errors)
     lines += ["  // Numbers every engine agrees on.", ""]
     for v in spec.limits:
-        lines += _limit(v)
+        lines += emit_limit(v)
     lines += [""]
     for r in spec.records.values():
-        lines += _record(r, spec)
+        lines += emit_record(r, spec)
     lines += ["  // Exchange memory: byte offset and bytes of each register.", ""]
     lines += [f"  localparam int unsigned ExchangeBytes = 32'd{spec.exchange_bytes};"]
     for g in spec.registers:

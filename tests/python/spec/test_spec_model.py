@@ -215,6 +215,7 @@ def test_stale_and_missing_files_are_named(copy: Path) -> None:
     of_handlers = {
         "docs/reference/handler-isa.md",
         "python/unisono/handler/_isa.py",
+        "rtl/generated/unisono_handler_isa_pkg.sv",
         "switch/handler/generated/isa.hpp",
     }
     everything = (
@@ -262,6 +263,7 @@ def test_handlers_are_generated_from_their_own_file(copy: Path) -> None:
     assert sorted(done.stdout.split()[1::2]) == [
         "docs/reference/handler-isa.md",
         "python/unisono/handler/_isa.py",
+        "rtl/generated/unisono_handler_isa_pkg.sv",
         "switch/handler/generated/isa.hpp",
     ]
 

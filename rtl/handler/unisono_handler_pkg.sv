@@ -1,0 +1,275 @@
+// What the parts of the handlers' machine agree on: who does an instruction's work, how wide elements are, what the
+// loader is told.
+package unisono_handler_pkg;
+
+  import unisono_handler_isa_pkg::*;
+
+  // A design uses only a part of this package, and functions only look at some bits of what they get.
+  // verilator lint_off UNUSEDPARAM
+  // verilator lint_off UNUSEDSIGNAL
+
+  localparam int unsigned CellBits = 64;  // of a scalar register, and of a lane
+  localparam int unsigned Infos = 6;
+  localparam int unsigned Functions = 3;
+
+  typedef logic [CellBits-1:0] cell_t;
+  typedef logic [Infos-1:0][31:0] infos_t;
+  typedef logic [7:0] element_mask_t;  // bit e: element e
+
+  // Who does an instruction's work.
+  typedef enum logic [3:0] {
+    WorkFlow = 4'd0,  // where the function goes on
+    WorkAlu = 4'd1,
+    WorkSum = 4'd2,  // of floating point
+    WorkMultiply = 4'd3,
+    WorkConvert = 4'd4,
+    WorkDivide = 4'd5,
+    WorkLoad = 4'd6,
+    WorkStore = 4'd7,
+    WorkTake = 4'd8,
+    WorkOutput = 4'd9,
+    WorkReduce = 4'd10,  // lanes into a scalar
+    WorkTable = 4'd11  // spvacc
+  } work_e;
+
+  // What is written by the loader.
+  typedef enum logic [2:0] {
+    LoadBegin = 3'd0,  // what is there is forgotten
+    LoadWord = 3'd1,  // address: which word
+    LoadMemory = 3'd2,  // address: of 8 bytes, a multiple of 8
+    LoadEntry = 3'd3,  // address: which function; data: its first word
+    LoadBytes = 3'd4,  // of memory
+    LoadBudget = 3'd5,  // instructions of a function
+    LoadCommit = 3'd6,  // data: elements that the handler needs
+    LoadRead = 3'd7  // asks for 8 bytes of memory
+  } load_e;
+
+  // Why a handler was refused.
+  typedef enum logic [1:0] {
+    RefusedNot = 2'd0,
+    RefusedWords = 2'd1,  // more words than there is room for
+    RefusedMemory = 2'd2,  // more memory
+    RefusedElements = 2'd3  // elements that are not built in
+  } refused_e;
+
+  // How a function ended.
+  typedef struct packed {
+    function_e   function_;
+    stop_e       stop;
+    logic [31:0] verdict;
+    logic [13:0] word;  // where it ended or was stopped
+    logic [31:0] executed;
+    logic [16:0] output_bytes;
+  } outcome_t;
+
+  function automatic logic is_floating(element_e element);
+    return element[2];
+  endfunction
+
+  // log2 of an element's bytes.
+  function automatic logic [1:0] size_of(element_e element);
+    case (element)
+      ElementI8: return 2'd0;
+      ElementI16, ElementFp16, ElementBf16: return 2'd1;
+      ElementI32, ElementFp32: return 2'd2;
+      default: return 2'd3;
+    endcase
+  endfunction
+
+  // The bits of 2^size bytes.
+  function automatic cell_t bits_of(logic [1:0] size);
+    case (size)
+      2'd0: return 64'h0000_0000_0000_00ff;
+      2'd1: return 64'h0000_0000_0000_ffff;
+      2'd2: return 64'h0000_0000_ffff_ffff;
+      default: return '1;
+    endcase
+  endfunction
+
+  // 2^size bytes with their sign in all bits.
+  function automatic cell_t signed_of(cell_t value, logic [1:0] size);
+    case (size)
+      2'd0: return {{56{value[7]}}, value[7:0]};
+      2'd1: return {{48{value[15]}}, value[15:0]};
+      2'd2: return {{32{value[31]}}, value[31:0]};
+      default: return value;
+    endcase
+  endfunction
+
+  function automatic work_e work_of(op_e op, element_e element);
+    case (op)
+      OpEnd, OpJump, OpBranch, OpEnter, OpAgain: return WorkFlow;
+      OpAdd, OpSub: return is_floating(element) ? WorkSum : WorkAlu;
+      OpMul: return WorkMultiply;
+      OpDiv, OpDivUnsigned, OpDivSigned, OpRemUnsigned, OpRemSigned: return WorkDivide;
+      OpFromUnsigned, OpFromSigned, OpToUnsigned, OpToSigned, OpConvert: return WorkConvert;
+      OpLoad: return WorkLoad;
+      OpStore: return WorkStore;
+      OpTake, OpTakeLanes: return WorkTake;
+      OpPut, OpStreamout: return WorkOutput;
+      OpSum: return WorkReduce;
+      OpSpvaccVx, OpSpvaccVv, OpSpvaccXv: return WorkTable;
+      default: return WorkAlu;
+    endcase
+  endfunction
+
+  // Cycles from the operands to the result; of divisions it depends on the element, and on nothing else.
+  function automatic int unsigned latency_of(work_e work);
+    case (work)
+      WorkSum: return 8;
+      WorkMultiply: return 11;
+      WorkConvert: return 3;
+      default: return 0;
+    endcase
+  endfunction
+
+  // A number on its way to a format: (-1)^sign * significand / 2^63 * 2^exponent. The significand's top bit is 1, or
+  // the number is 0; what was below its last bit is not 0 if `lost`.
+  typedef struct packed {
+    logic               sign;
+    logic signed [13:0] exponent;
+    logic [63:0]        significand;
+    logic               lost;
+  } wide_t;
+
+  // To nearest, ties to even. The element must be floating point.
+  function automatic cell_t rounded(wide_t value, element_e element);
+    int unsigned digits;  // of the significand
+    int signed least, bias;
+    logic signed [14:0] below, stored;
+    logic [63:0] whole, kept, last, biased;
+    logic lost, half, grows;
+    case (element)
+      ElementFp16: begin
+        digits = 11;
+        bias = 15;
+      end
+      ElementBf16: begin
+        digits = 8;
+        bias = 127;
+      end
+      ElementFp32: begin
+        digits = 24;
+        bias = 127;
+      end
+      default: begin
+        digits = 53;
+        bias = 1023;
+      end
+    endcase
+    least = 1 - bias;
+    below = 15'(least) - 15'(value.exponent);
+    whole = value.significand;
+    lost = value.lost;
+    if (below > 0) begin
+      if (below > 15'sd63) begin
+        lost = lost || whole != '0;
+        whole = '0;
+      end else begin
+        lost = lost || (whole & ~(64'hffff_ffff_ffff_ffff << below[5:0])) != '0;
+        whole = whole >> below[5:0];
+      end
+    end
+    // The last bit that is kept, and the one below it.
+    last = 64'd1 << (64 - digits);
+    half = (whole & (last >> 1)) != '0;
+    lost = lost || (whole & ((last >> 1) - 64'd1)) != '0;
+    grows = half && (lost || (whole & last) != '0);
+    kept = (whole >> (64 - digits)) + 64'(grows);
+    // The hidden bit, and a carry of rounding, add one to the exponent: into infinity, too.
+    stored = 15'(value.exponent) + 15'(bias) - 15'sd1;
+    biased = below > 0 || whole == '0 ? '0 : 64'(stored);
+    case (element)
+      ElementFp16: kept = kept + (biased << 10);
+      ElementBf16: kept = kept + (biased << 7);
+      ElementFp32: kept = kept + (biased << 23);
+      default: kept = kept + (biased << 52);
+    endcase
+    if (15'(value.exponent) > 15'(bias) && value.significand != '0) kept = infinity_of(element);
+    case (element)
+      ElementFp16, ElementBf16: kept[15] = value.sign;
+      ElementFp32: kept[31] = value.sign;
+      default: kept[63] = value.sign;
+    endcase
+    return kept;
+  endfunction
+
+  function automatic cell_t infinity_of(element_e element);
+    case (element)
+      ElementFp16: return 64'h7c00;
+      ElementBf16: return 64'h7f80;
+      ElementFp32: return 64'h7f80_0000;
+      default: return 64'h7ff0_0000_0000_0000;
+    endcase
+  endfunction
+
+  // A number taken apart.
+  typedef struct packed {
+    logic        sign;
+    logic [10:0] exponent;  // as it stands
+    logic [51:0] fraction;  // to the left
+    logic        top;  // the exponent is that of infinity and NaN
+  } apart_t;
+
+  function automatic apart_t apart_of(cell_t value, element_e element);
+    case (element)
+      ElementFp16: return '{value[15], 11'(value[14:10]), {value[9:0], 42'd0}, value[14:10] == '1};
+      ElementBf16: return '{value[15], 11'(value[14:7]), {value[6:0], 45'd0}, value[14:7] == '1};
+      ElementFp32: return '{value[31], 11'(value[30:23]), {value[22:0], 29'd0}, value[30:23] == '1};
+      default: return '{value[63], value[62:52], value[51:0], value[62:52] == '1};
+    endcase
+  endfunction
+
+  // Infinity (fraction 0), or the quiet NaN that has the fraction.
+  function automatic cell_t special_of(logic sign, logic [51:0] fraction, element_e element);
+    logic [51:0] quiet;
+    quiet = fraction == '0 ? '0 : fraction | 52'h8_0000_0000_0000;
+    case (element)
+      ElementFp16: return {48'd0, sign, 5'h1f, quiet[51:42]};
+      ElementBf16: return {48'd0, sign, 8'hff, quiet[51:45]};
+      ElementFp32: return {32'd0, sign, 8'hff, quiet[51:29]};
+      default: return {sign, 11'h7ff, quiet};
+    endcase
+  endfunction
+
+  function automatic logic signed [13:0] bias_of(element_e element);
+    case (element)
+      ElementFp16: return 14'sd15;
+      ElementBf16, ElementFp32: return 14'sd127;
+      default: return 14'sd1023;
+    endcase
+  endfunction
+
+  // A number of fp16 or bf16 as fp32, and back.
+  function automatic cell_t to_fp32(cell_t value, element_e element);
+    apart_t a;
+    wide_t wide;
+    logic [3:0] zeros;
+    if (element == ElementBf16) return {32'd0, value[15:0], 16'd0};
+    a = apart_of(value, ElementFp16);
+    if (a.top) return special_of(a.sign, a.fraction, ElementFp32);
+    zeros = 4'd0;
+    if (a.exponent == '0) begin
+      zeros = 4'd11;
+      for (int unsigned i = 0; i < 10; i++) if (value[i]) zeros = 4'(10 - i);
+    end
+    wide.sign = a.sign;
+    wide.exponent = (a.exponent == '0 ? 14'sd1 : 14'(a.exponent)) - 14'sd15 - 14'(zeros);
+    wide.significand = {a.exponent != '0, a.fraction, 11'd0} << zeros;
+    wide.lost = 1'b0;
+    return rounded(wide, ElementFp32);
+  endfunction
+
+  function automatic cell_t from_fp32(cell_t value, element_e element);
+    apart_t a;
+    a = apart_of(value, ElementFp32);
+    if (a.top) return special_of(a.sign, a.fraction, element);
+    // Of subnormal numbers nothing is left in fp16; in bf16 they are subnormal, too.
+    return rounded('{a.sign, (a.exponent == '0 ? 14'sd1 : 14'(a.exponent)) - 14'sd127,
+                     {a.exponent != '0, a.fraction, 11'd0}, 1'b0}, element);
+  endfunction
+
+  // verilator lint_on UNUSEDSIGNAL
+  // verilator lint_on UNUSEDPARAM
+
+endpackage
