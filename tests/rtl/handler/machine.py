@@ -16,7 +16,6 @@ PARTS = (
     "core/crc32c_long.cpp",
     "switch/handler/binary.cpp",
     "switch/handler/check.cpp",
-    "switch/handler/interpreter.cpp",
     "switch/handler/text.cpp",
 )
 

@@ -1,4 +1,4 @@
-// The handlers' machine, verilated, beside the interpreter.
+// The handlers' machine, verilated, beside the simple interpreter, with which the one of the library is compared, too.
 //
 // usage: machine_harness random <seed> <programs> <elements>
 // Random programs on random packets, with pauses on all sides: every outcome, every packet that is written, and memory
@@ -7,8 +7,7 @@
 //
 // usage: machine_harness file <binary> <ranks> <packets>
 // The handler of a binary on packets of a file (each 4 bytes of length, and its bytes), one message of so many ranks'.
-// Ends with "ok" and the cycles
-// from the first word to the last outcome, without pauses.
+// Ends with "ok" and the cycles from the first word to the last outcome, without pauses.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -27,7 +26,7 @@
 #include "program_writer.hpp"
 #include "reference/dice.hpp"
 #include "switch/handler/binary.hpp"
-#include "switch/handler/interpreter.hpp"
+#include "tests/cpp/switch/handler/simple_interpreter.hpp"
 #include "verilated.h"
 
 namespace {
@@ -218,7 +217,7 @@ bool same(Machine& machine, const Program& program, const std::vector<Packet>& p
         around.payload = packet.payload;
         around.info[static_cast<int>(Info::kLength)] = static_cast<std::uint32_t>(packet.payload.size());
       }
-      Seen seen{run(program, function, around, budget), function, packet.info[static_cast<int>(Info::kTag)]};
+      Seen seen{simple::run(program, function, around, budget), function, packet.info[static_cast<int>(Info::kTag)]};
       if (seen.outcome.stop != Stop::kNone) seen.outcome.verdict = 0;
       expected.push_back(seen);
       const bool fails = seen.outcome.stop != Stop::kNone || seen.outcome.verdict > 1;
