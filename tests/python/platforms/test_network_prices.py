@@ -72,6 +72,20 @@ def test_without_switches_it_is_as_without_a_line(
     assert [each.get("cycles") for each in without["candidates"]] == [each.get("cycles") for each in off["candidates"]]
 
 
+def test_switches_in_hardware_take_time(capsys: pytest.CaptureFixture[str], network: Path) -> None:
+    """By what their pages say, for each further rank of a fold too: of integers less than of sums in floating point."""
+    call = ("allreduce", "--bytes", 64, "--network", network, "--algorithm", "switch")
+    cycles = {}
+    for switch, ranks, dtype in (("native", 16, "fp32"), ("rtl", 16, "fp32"), ("rtl", 8, "fp32"), ("rtl", 8, "int32")):
+        answer = explain(capsys, *call, "--ranks", ranks, "--switch", switch, "--dtype", dtype)
+        (one,) = answer["candidates"]
+        assert (one["terms"]["c"] > 0) == (switch == "rtl")
+        cycles[switch, ranks, dtype] = one["cycles"]
+    assert cycles["rtl", 16, "fp32"] > cycles["native", 16, "fp32"] + 100
+    # Four ranks more at each of two leaves' cells.
+    assert cycles["rtl", 8, "fp32"] - cycles["rtl", 8, "int32"] > 20
+
+
 def test_faster_links_make_it_faster(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     times = []
     for gbps in (10, 100):
