@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "network/tcp/interfaces.hpp"
 #include "switch/envelope.hpp"
 
 namespace unisono::slots {
@@ -19,12 +20,12 @@ namespace {
 /// What the system keeps while this process does not look: as much as it allows up to this.
 constexpr int kKept = 8 << 20;
 
-tcp::Socket open_at(bool six, std::uint16_t port, int& fault) {
-  tcp::Socket made(socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+tcp::Socket open_at(const tcp::Address& own, int& fault) {
+  tcp::Socket made(socket(own.six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   fault = errno;
   if (!made.valid()) return made;
   const int off = 0;
-  if (six) setsockopt(made.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (own.six) setsockopt(made.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   // More than the system gives everybody, where this process may ask for it.
   if (setsockopt(made.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kKept, sizeof kKept) != 0) {
     setsockopt(made.get(), SOL_SOCKET, SO_RCVBUF, &kKept, sizeof kKept);
@@ -32,10 +33,7 @@ tcp::Socket open_at(bool six, std::uint16_t port, int& fault) {
   if (setsockopt(made.get(), SOL_SOCKET, SO_SNDBUFFORCE, &kKept, sizeof kKept) != 0) {
     setsockopt(made.get(), SOL_SOCKET, SO_SNDBUF, &kKept, sizeof kKept);
   }
-  tcp::Address any;
-  any.six = six;
-  any.port = port;
-  const tcp::SystemAddress address = tcp::system_address(any, 0);
+  const tcp::SystemAddress address = tcp::system_address(own, tcp::scope_of_own(own));
   if (bind(made.get(), address.get(), address.bytes) == 0) return made;
   fault = errno;
   return {};
@@ -47,13 +45,18 @@ bool is_six(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &bytes) == 0 && family == AF_INET6;
 }
 
-tcp::Socket open_anywhere(std::uint16_t port) {
+tcp::Socket open_for(const tcp::Address& own) {
   int fault = 0;
-  tcp::Socket made = open_at(true, port, fault);
-  if (!made.valid() && fault != EADDRINUSE) made = open_at(false, port, fault);  // a system without IPv6
+  tcp::Address at = own;
+  if (own.unspecified()) at.six = true;
+  tcp::Socket made = open_at(at, fault);
+  if (!made.valid() && own.unspecified() && fault != EADDRINUSE) {
+    at.six = false;  // a system without IPv6
+    made = open_at(at, fault);
+  }
   if (made.valid()) return made;
-  throw Error(ErrorCode::kBootstrap,
-              formatted("no socket for datagrams at port {}: {}", port, tcp::text_of_error(fault)));
+  const std::string where = own.unspecified() ? formatted("port {}", own.port) : tcp::text_of(own);
+  throw Error(ErrorCode::kBootstrap, formatted("no socket for datagrams at {}: {}", where, tcp::text_of_error(fault)));
 }
 
 }  // namespace
@@ -83,7 +86,10 @@ Datagrams::Datagrams(tcp::Socket socket, std::size_t most, const udp::Impairment
 }
 
 Datagrams::Datagrams(std::uint16_t port, std::size_t most, const udp::ImpairmentSettings& impairment)
-    : Datagrams(open_anywhere(port), most, impairment) {
+    : Datagrams(tcp::Address{.six = true, .bytes = {}, .port = port, .interface = {}}, most, impairment) {}
+
+Datagrams::Datagrams(const tcp::Address& at, std::size_t most, const udp::ImpairmentSettings& impairment)
+    : Datagrams(open_for(at), most, impairment) {
   six_ = is_six(socket_.get());
 }
 

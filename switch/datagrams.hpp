@@ -23,6 +23,8 @@ class Datagrams {
   /// Takes a port, at all addresses; 0: any. `most` is the length of the longest datagram, in bytes. Throws
   /// Error(kBootstrap), which names the port if it is taken.
   Datagrams(std::uint16_t port, std::size_t most, const udp::ImpairmentSettings& impairment = {});
+  /// The same at one address of this machine, whose family alone is reached then; at all, if it is unspecified.
+  Datagrams(const tcp::Address& at, std::size_t most, const udp::ImpairmentSettings& impairment = {});
 
   /// A socket that takes what is sent to a group of IPv4, by the interface that has the address `own`. Others may take
   /// the same. Throws Error(kBootstrap).

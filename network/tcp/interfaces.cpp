@@ -175,4 +175,6 @@ unsigned scope_for(const Address& address, const std::vector<OwnAddress>& all) {
   return any;
 }
 
+unsigned scope_of_own(const Address& address) { return address.link_local() ? scope_for(address, own_addresses()) : 0; }
+
 }  // namespace unisono::tcp

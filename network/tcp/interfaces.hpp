@@ -36,5 +36,7 @@ Address route_to(const Address& towards);
 /// The number of the interface here through which a peer's link-local address is to be reached: the interface of the
 /// same name, else any that has a link-local address. 0 if there is none.
 unsigned scope_for(const Address& address, const std::vector<OwnAddress>& all);
+/// What an own address is bound with: the number of its interface if it is link-local, else 0.
+unsigned scope_of_own(const Address& address);
 
 }  // namespace unisono::tcp

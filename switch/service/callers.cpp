@@ -286,32 +286,4 @@ void Callers::sweep() {
   }
 }
 
-Descriptor listen_for_callers(const join::HostPort& where) {
-  const auto fail = [&where](const std::string& why) {
-    throw Error(ErrorCode::kBootstrap, formatted("the switch cannot listen at {}: {}", where.text(), why));
-  };
-  const std::string numeric = join::numeric_text_of(where, Clock::now() + seconds(5));
-  std::optional<tcp::Address> address = tcp::parse_address(numeric);
-  if (!address) fail("that is no address of this machine");
-  const bool own = address->loopback();
-  if (!own) address = tcp::Address{.six = true, .bytes = {}, .port = where.port, .interface = {}};
-  const int on = 1;
-  const int off = 0;
-  for (;;) {
-    const int family = address->six ? AF_INET6 : AF_INET;
-    Descriptor listener(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (listener.valid()) {
-      setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-      if (address->six) setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-      const tcp::SystemAddress at = tcp::system_address(*address, 0);
-      if (bind(listener.get(), at.get(), at.bytes) == 0 && listen(listener.get(), SOMAXCONN) == 0) return listener;
-    }
-    if (errno == EADDRINUSE) {
-      fail(formatted("another process of this host has port {}; end it, or choose another port", where.port));
-    }
-    if (own || !address->six) fail(tcp::text_of_error(errno));
-    address = tcp::Address{.six = false, .bytes = {}, .port = where.port, .interface = {}};  // a system without IPv6
-  }
-}
-
 }  // namespace unisono::slots

@@ -102,8 +102,4 @@ class Callers {
   CallersCounters counters_;
 };
 
-/// Listens at HOST:PORT, port 0 for any: at all addresses of this machine, unless the host is of the loopback. Throws
-/// Error(kBootstrap) if somebody else does.
-join::Descriptor listen_for_callers(const join::HostPort& where);
-
 }  // namespace unisono::slots

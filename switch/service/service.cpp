@@ -16,6 +16,7 @@
 #include "switch/service/bell.hpp"
 #include "switch/service/callers.hpp"
 #include "switch/service/handlers.hpp"
+#include "switch/service/listening.hpp"
 #include "switch/service/parent.hpp"
 #include "switch/service/pool_table.hpp"
 #include "switch/service/report.hpp"
@@ -105,6 +106,8 @@ class Service::Parts final : public CallersHandler {
  public:
   explicit Parts(ServiceSettings settings) : settings_(checked(std::move(settings))) {
     join::HostPort place = place_of(settings_.listen);
+    at_ = place_to_listen(place);
+    if (!settings_.uplink.empty()) check_uplink(at_, *join::parse_host_port(settings_.uplink));
     join::Descriptor listener = take_ports(place);
     address = place.text();
     port = place.port;
@@ -159,10 +162,13 @@ class Service::Parts final : public CallersHandler {
  private:
   /// At a port that is the same after a restart, if it is free.
   std::unique_ptr<Worker> worker_near(std::uint16_t wanted) const {
+    tcp::Address at = at_;
     try {
-      return std::make_unique<Worker>(wanted, settings_.impairment);
+      at.port = wanted;
+      return std::make_unique<Worker>(at, settings_.impairment);
     } catch (const Error&) {
-      return std::make_unique<Worker>(std::uint16_t{0}, settings_.impairment);
+      at.port = 0;
+      return std::make_unique<Worker>(at, settings_.impairment);
     }
   }
 
@@ -171,11 +177,11 @@ class Service::Parts final : public CallersHandler {
     constexpr int kTries = 32;
     const bool any = place.port == 0;
     for (int i = 1;; ++i) {
-      if (any) place.port = 0;
-      join::Descriptor listener = listen_for_callers(place);
-      place.port = join::port_of(listener);
+      if (any) at_.port = 0;
+      join::Descriptor listener = listen_for_callers(at_, place.text());
+      at_.port = place.port = join::port_of(listener);
       try {
-        workers_.push_back(std::make_unique<Worker>(place.port, settings_.impairment));
+        workers_.push_back(std::make_unique<Worker>(at_, settings_.impairment));
         return listener;
       } catch (const Error& error) {
         if (!any || i == kTries) {
@@ -372,6 +378,7 @@ class Service::Parts final : public CallersHandler {
   }
 
   ServiceSettings settings_;
+  tcp::Address at_;  ///< where it listens
   const join::Deadline begin_ = Clock::now();
   Bell bell_;
   std::atomic<bool> stopped_{false};

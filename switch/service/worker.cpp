@@ -11,8 +11,8 @@
 
 namespace unisono::slots {
 
-Worker::Worker(std::uint16_t port, const udp::ImpairmentSettings& impairment)
-    : impaired_(impairment.any()), datagrams_(port, datagram_bytes(kMostPayload), impairment) {}
+Worker::Worker(const tcp::Address& at, const udp::ImpairmentSettings& impairment)
+    : impaired_(impairment.any()), datagrams_(at, datagram_bytes(kMostPayload), impairment) {}
 
 Worker::~Worker() { stop(); }
 

@@ -31,8 +31,8 @@ struct WorkerCounters {
 /// The lock is taken once for each batch of datagrams, and by others to add, remove and look at pools.
 class Worker {
  public:
-  /// Takes the UDP port; 0: any. Throws Error(kBootstrap) if it is taken.
-  Worker(std::uint16_t port, const udp::ImpairmentSettings& impairment);
+  /// Takes the UDP port, at this address; 0: any. Throws Error(kBootstrap) if it is taken.
+  Worker(const tcp::Address& at, const udp::ImpairmentSettings& impairment);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
