@@ -108,7 +108,21 @@ void drop_shrinking(Communicator& communicator, Engine& engine) {
   if (own) give_back(*own, engine);
 }
 
-std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent, std::chrono::microseconds timeout) {
+namespace {
+
+/// Has switches carry the calls of a communicator that all ranks left have, and will not make again: what goes wrong
+/// meanwhile, the end of one more of them above all, is told by its first calls, on every rank.
+void let_switches_carry(const Communicator& made, Engine& engine) {
+  try {
+    made.context->arrange_carriers(made.number, made.endpoints);
+  } catch (const Error& error) {
+    engine.revoke(made.number, error.what());
+  }
+}
+
+/// A communicator of those that are left, whose calls go by its ranks.
+std::shared_ptr<Communicator> made_by_those_left(const std::shared_ptr<Communicator>& parent,
+                                                 std::chrono::microseconds timeout) {
   const std::shared_ptr<Endpoint> endpoint = parent->context->endpoint();
   Engine& engine = *endpoint->engine;
   constexpr int kAttempts = 64;
@@ -134,10 +148,7 @@ std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent
       parent->shrinking = std::move(own);
       throw;
     }
-    if ((verdict & kCreated) != 0) {
-      log_made(*own->made, "shrink");
-      return own->made;
-    }
+    if ((verdict & kCreated) != 0) return own->made;
     give_back(*own, engine);
     if (!own->failure.empty()) throw Error(own->code, "shrink: " + own->failure);
     if ((verdict & kMayTryAgain) == 0) {
@@ -146,6 +157,15 @@ std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent
   }
   throw Error(ErrorCode::kCapacity,
               "shrink: no communicator number could be agreed on in " + std::to_string(kAttempts) + " attempts");
+}
+
+}  // namespace
+
+std::shared_ptr<Communicator> shrink(const std::shared_ptr<Communicator>& parent, std::chrono::microseconds timeout) {
+  std::shared_ptr<Communicator> made = made_by_those_left(parent, timeout);
+  let_switches_carry(*made, *parent->context->endpoint()->engine);
+  log_made(*made, "shrink");
+  return made;
 }
 
 std::shared_ptr<Communicator> reset(const std::shared_ptr<Communicator>& world) {
@@ -173,7 +193,7 @@ std::shared_ptr<Communicator> reset(const std::shared_ptr<Communicator>& world) 
       continue;  // another thread frees it, or has claimed its number only
     }
   }
-  const std::shared_ptr<Communicator> left = shrink(world, {});
+  const std::shared_ptr<Communicator> left = made_by_those_left(world, {});
   const auto give_up = [&](const Communicator& communicator) {
     if (context->release_number(communicator.number)) engine.free_communicator(communicator.number);
   };

@@ -272,15 +272,17 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
     const bool created = claimed && failure.empty();
     const Verdict own = created ? Verdict::kCreated : (failure.empty() ? Verdict::kRetry : Verdict::kFailed);
     members = std::vector<Member>();  // much memory, where thousands wait at the same time
+    // Others may have heard of all, and use it already: they shall not wait for this rank.
+    const auto give_up = [&](const Error& error) {
+      if (!made || !created || !parent->context->release_number(made->number)) return;
+      endpoint->engine->revoke(made->number, error.what());
+      endpoint->engine->free_communicator(made->number);
+    };
     std::vector<Verdict> verdicts;
     try {
       verdicts = as_part_of(operation, [&] { return circle.exchange(own); });
     } catch (const Error& error) {
-      // Others may have heard of all, and use it already: they shall not wait for this rank.
-      if (made && created && parent->context->release_number(made->number)) {
-        endpoint->engine->revoke(made->number, error.what());
-        endpoint->engine->free_communicator(made->number);
-      }
+      give_up(error);
       throw;
     }
     std::optional<std::uint32_t> failed_rank;
@@ -290,8 +292,15 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
       if (verdicts[position] == Verdict::kFailed && !failed_rank) failed_rank = circle.rank(position);
     }
     if (all) {
-      if (made) made->context->arrange_carriers(made->number, made->endpoints);
-      if (made) log_made(*made, operation);
+      if (made) {
+        try {
+          made->context->arrange_carriers(made->number, made->endpoints);
+        } catch (const Error& error) {
+          give_up(error);
+          throw;
+        }
+        log_made(*made, operation);
+      }
       return made;
     }
     if (made && created) {

@@ -18,6 +18,8 @@ namespace {
 
 /// How long the first rank of a communicator deals with switches.
 constexpr std::chrono::seconds kPatience{5};
+/// How long the others wait for what it says, at least.
+constexpr std::chrono::seconds kForAll{4 * kPatience};
 /// Communicators beside those that they are made for have these numbers.
 constexpr std::uint32_t kShadows = 0x8000'0000;
 /// While no call is carried, the socket is looked at once in so many rounds, and when something has woken the engine.
@@ -77,9 +79,13 @@ void Aggregation::arrange_for(std::uint32_t communicator, std::uint16_t epoch,
   } else {
     log(LogLevel::kWarn, "no calls are carried by switches: " + fault_);
   }
+  // A switch that does not answer makes the first rank late, and is no reason for the communicator to fail.
+  const std::chrono::microseconds timeout =
+      std::max<std::chrono::microseconds>(engine_.state(communicator).timeout, kForAll);
   const auto call = [&](Collective collective, std::uint64_t bytes) {
     CallRequest request;
     request.communicator = communicator;
+    request.timeout = timeout;
     request.call.collective = collective;
     request.call.dtype = Datatype::kByte;
     request.call.count = bytes;
