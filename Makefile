@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all bench-streams bench-cables bench-vector-matrix bench-offload bench-dlrm bench-switch gcn handlers whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth check model soak peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all bench-streams bench-cables bench-vector-matrix bench-offload bench-dlrm bench-switch gcn handlers whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth check model soak soak-switch peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -31,7 +31,7 @@ test: build ## all C++ tests; Python tests of what the commit touches, and a dra
 
 test-all: export UNISONO_DRAW = 0
 test-all: build ## everything, nothing drawn: before a release; hours
-	make -k torch whole-cpp whole-python test-torch whole-firmware check model lint sanitize fuzz test-wheel docs demo test-rtl-full lint-rtl prove-rtl soak soak-rtl
+	make -k torch whole-cpp whole-python test-torch whole-firmware check model lint sanitize fuzz test-wheel docs demo test-rtl-full lint-rtl prove-rtl soak soak-rtl soak-switch
 
 whole-cpp:
 	$(STEP) -t 3600 -k 3 ctest "C++ tests" ctest --preset release -j $(JOBS) --no-label-summary -LE '^rtl'
@@ -110,6 +110,9 @@ model: packages-test ## check the models of wake-ups, of agreement and of slots 
 
 soak: package ## random calls whose ranks are killed and stopped, on one host and over each network by turns, ten minutes
 	@PYTHONPATH=python:tests/python .venv/bin/python -m conformance.soak
+
+soak-switch: packages-handlers package ## jobs at three switches that are killed, stopped and sent rubbish, ten minutes
+	@PYTHONPATH=python:tests/python .venv/bin/python -m switch.soak
 
 peers: packages-peers environment-dev package environment-peers ## installs Open MPI, MPICH and mpi4py, and builds what `unisono bench` measures
 	$(STEP) peers "benchmark and its peers" tools/build --peers
