@@ -1,4 +1,4 @@
-"""The model of a switch's slots: it holds, and the variants that are wrong on purpose are found wrong."""
+"""The models of the slots of a switch, and of two: they hold, and what is wrong on purpose is found wrong."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ RULES = {
     "SILENT": "somebody waits for ever",
     "NO_MEETING": "somebody waits for ever",
     "FORGETFUL": "somebody waits for ever",
+    "HASTY": "a result without all shares",
+    "DEAF": "somebody waits for ever",
+    "STEADY": "somebody waits for ever",
+    "TRUSTING": "somebody waits for ever",
+    "APART": "somebody waits for ever",
 }
 
 
@@ -38,7 +43,7 @@ def lines() -> list[tuple[str, str]]:
 
 def test_results_are_right_and_nobody_waits_for_ever(lines: list[tuple[str, str]]) -> None:
     right = [text for variant, text in lines if variant == "RIGHT"]
-    assert right == ["right results, nobody waits for ever"] * 2
+    assert right == ["right results, nobody waits for ever"] * 4  # two of one switch, two of a tree
 
 
 @pytest.mark.parametrize("variant", RULES)
