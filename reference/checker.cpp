@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <random>
 #include <sstream>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "core/error.hpp"
@@ -17,6 +16,7 @@
 #include "reference/meaning.hpp"
 #include "reference/mixed_run.hpp"
 #include "reference/races.hpp"
+#include "reference/switch_check.hpp"
 #include "reference/trees.hpp"
 
 namespace unisono::reference {
@@ -40,51 +40,6 @@ struct Samples {
   std::optional<std::uint32_t> mixes;  // those that are drawn; without: none at all
   std::uint64_t seed = 0;
 };
-
-bool has_switches(const Job& job) { return job.call.tree != nullptr && !job.call.tree->stand_in; }
-
-/// Arrivals in any order, which are counted. An algorithm may have them only where the order changes no bit.
-std::optional<Finding> check_any(const Lowered& lowered, std::uint64_t& count) {
-  const bool strict = lowered.job().algorithm != nullptr;
-  for (Node n = 0; n < lowered.size(); ++n) {
-    const Move& move = *lowered.node(n).move;
-    if (move.op1.kind != OperandKind::kArrival || move.arrival.mode != PeerMode::kAny) continue;
-    ++count;
-    const bool folds = move.count_indirect || move.count != 0;
-    if (!strict || !folds || folds_in_any_order(move.func, move.dtype)) continue;
-    return lowered.at(FindingKind::kUnstable, n,
-                      formatted("arrivals are combined in any order, which changes bits of {} on {}\n  ",
-                                name_of(move.func), name_of(move.dtype)) +
-                          lowered.place(n));
-  }
-  return std::nullopt;
-}
-
-/// Members that stand in for switches make the same expressions, operand by operand.
-std::optional<Finding> compare_with_stand_ins(Interpreter& switched, const SymbolRun& run) {
-  const Job& job = switched.lowered().job();
-  Call call = job.call;
-  call.tree = find_tree(*call.tree, true);
-  const Job other = make_job(*job.algorithm, call);
-  Interpreter standing(other);
-  const SymbolRun there = standing.run_symbols(Policy::generous());
-  std::unordered_map<Symbol, std::uint64_t> known;
-  std::unordered_map<Symbol, std::uint64_t> known_there;
-  for (std::uint32_t rank = 0; rank < call.size && !there.finding; ++rank) {
-    const auto& x = run.memory[rank][static_cast<std::size_t>(Region::kDst)];
-    const auto& y = there.memory[rank][static_cast<std::size_t>(Region::kDst)];
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      if (switched.symbols().structure(x[i], known) == standing.symbols().structure(y[i], known_there)) continue;
-      Finding finding;
-      finding.kind = FindingKind::kUnstable;
-      finding.rank = rank;
-      finding.text = formatted("r{}.dst[{}] is {} by switches, and {} by members in their place", rank, i,
-                               switched.symbols().text(x[i]), standing.symbols().text(y[i]));
-      return finding;
-    }
-  }
-  return there.finding;
-}
 
 void check_into(CheckReport& report, const Job& job, const Samples& samples,
                 const std::function<std::optional<Finding>(const Job&)>& also) {
@@ -122,26 +77,27 @@ void check_into(CheckReport& report, const Job& job, const Samples& samples,
   if (also) {
     if (auto finding = also(job)) return fail(std::move(*finding), "");
   }
-  if (auto loose = check_any(interpreter.lowered(), report.any)) return fail(std::move(*loose), "");
+  std::optional<SymbolRun> all;
+  if (auto loose = check_any(interpreter, least, all, report.any)) return fail(std::move(*loose), "");
   if (has_switches(job)) {
-    SymbolRun one = interpreter.run_symbols(Policy::least_permissive().with_one_slot());
-    if (one.finding) return fail(std::move(*one.finding), "\n  (least permissive schedule, switches with one slot)");
-    if (auto other = compare_with_stand_ins(interpreter, least)) return fail(std::move(*other), "");
+    if (auto wrong = check_switches(interpreter, least)) return fail(std::move(*wrong), "");
     ++report.trees;
   }
+  // What other schedules leave is compared with: the very expressions of all orders at once, if there are several.
+  const SymbolRun& right = all ? *all : least;
   for (std::uint32_t i = 0; i < samples.schedules; ++i) {
     const std::uint64_t schedule_seed = samples.seed * 1000003 + i;
-    SymbolRun run = interpreter.run_symbols(Policy::random(schedule_seed));
+    SymbolRun run = interpreter.run_symbols(Policy::random(schedule_seed).with_all_orders());
     ++report.schedules;
     report.most_ranks_sampled = std::max(report.most_ranks_sampled, job.size());
     const std::string schedule = formatted("\n  (random schedule {})", schedule_seed);
     if (run.finding) return fail(std::move(*run.finding), schedule);
-    if (auto differs = interpreter.compare(least, run, formatted("random schedule {}", schedule_seed))) {
+    if (auto differs = interpreter.compare(right, run, formatted("random schedule {}", schedule_seed))) {
       return fail(std::move(*differs), "");
     }
   }
   if (samples.mixes) {
-    if (auto finding = check_mixes(interpreter, least, *samples.mixes, samples.seed, report.mixed)) {
+    if (auto finding = check_mixes(interpreter, right, *samples.mixes, samples.seed, report.mixed)) {
       return fail(std::move(*finding), "");
     }
   }
@@ -287,6 +243,7 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
   }
   std::vector<CheckedCall> calls;
   std::vector<const CallTree*> trees{nullptr};
+  std::vector<const CallTree*> orders;  // trees that are not sampled, and checked with one count each
   if (algorithm.switched) {
     trees.clear();
     if (options.tree != nullptr) trees = {find_tree(*options.tree, false), find_tree(*options.tree, true)};
@@ -298,6 +255,10 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
       if (options.switches.empty() && size > kMembersOfAllTrees) some.resize(2);
       for (const CallTree* const tree : some) {
         trees.insert(trees.end(), {tree, find_tree(*tree, true)});
+      }
+      if (options.switches.empty()) continue;
+      for (const CallTree* const tree : trees_in_all_orders(size, switches)) {
+        orders.insert(orders.end(), {tree, find_tree(*tree, true)});
       }
     }
     // Shapes are many, and what counts change is the same for all of them.
@@ -326,15 +287,18 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
             call.rank = (root + size - 1) % size;
           }
           if (!is_vector(collective)) {
-            for (const CallTree* const tree : trees) {
+            const auto add = [&](const CallTree* tree, bool sampled) {
               call.tree = tree;
-              calls.push_back({call, {}, elsewhere});
-              if (tree == nullptr || tree->stand_in || !folds_in_any_order(call.func, Datatype::kInt32)) continue;
+              calls.push_back({call, {}, elsewhere, sampled});
+              if (tree == nullptr || tree->stand_in || !folds_in_any_order(call.func, Datatype::kInt32)) return;
               // Switches fold these in any order.
               CheckedCall exact = calls.back();
               exact.call.dtype = Datatype::kInt32;
               calls.push_back(std::move(exact));
-            }
+            };
+            for (const CallTree* const tree : trees) add(tree, true);
+            if (count != counts.back() || elsewhere) continue;
+            for (const CallTree* const tree : orders) add(tree, false);
             continue;
           }
           std::vector<CountPattern> patterns{CountPattern::kVaried, CountPattern::kOneRank};
@@ -398,7 +362,7 @@ CheckReport check_algorithm(const Algorithm& algorithm, const CheckOptions& opti
       }
       Samples samples{0, std::nullopt, options.seed + report.calls};
       const bool many = algorithm.switched && options.switches.empty() && options.tree == nullptr;
-      if (size <= options.sampled_ranks && !(many && report.calls % 16 != 0)) {
+      if (checked.sampled && size <= options.sampled_ranks && !(many && report.calls % 16 != 0)) {
         samples = {options.schedules, options.mixes, samples.seed};
       }
       check_into(report, job, samples, options.also);
@@ -428,7 +392,8 @@ std::string CheckReport::text() const {
         << " ranks)\n";
   }
   if (trees != 0) {
-    out << "  switches: " << trees << " calls, also with one slot, in the order of members that stand in for them\n";
+    out << "  switches: " << trees
+        << " calls, also with one slot and shared ports, in the order of members that stand in for them\n";
   }
   if (any != 0) out << "  any order: " << any << " arrivals, proven by normal form\n";
   if (mixed != 0) {

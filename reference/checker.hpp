@@ -22,8 +22,8 @@ struct CheckOptions {
   std::vector<std::uint32_t> roots;   ///< those below P; default all up to 8 ranks, then 0, 1, P/2, P-1
   std::vector<std::uint8_t> radices;  ///< of algorithms that take one; default 0, 2, 3, 5 and 8
   const CallTree* tree = nullptr;     ///< no other tree than this, with and without virtual ranks
-  /// Numbers of switches in the trees of algorithms of switches. Default: 1 and 2, of which one call in 16 is sampled,
-  /// and two drawn trees where not all are looked at.
+  /// Numbers of switches in the trees of algorithms of switches, children in all orders (trees.hpp). Default: 1 and 2,
+  /// in two orders, of which one call in 16 is sampled, and two drawn trees where not all are looked at.
   std::vector<std::uint32_t> switches;
   std::vector<std::uint32_t> group_sizes;  ///< default 0, and with P from 4 upwards 2, 3 and about sqrt(P)
   bool group_lists = false;  ///< also groups of several sizes and of any ranks; always, where `group_sizes` is empty
@@ -85,6 +85,7 @@ struct CheckedCall {
   std::vector<VectorCounts> vectors;
   /// The ranks differ in what the root alone knows: see make_job.
   std::optional<bool> in_place_elsewhere{};
+  bool sampled = true;  ///< also on random schedules and mixes, if there are not too many ranks
 };
 std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_t size, const CheckOptions& options);
 

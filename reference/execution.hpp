@@ -164,6 +164,17 @@ class Execution {
         }
         break;
       case OperandKind::kArrival:
+        if (move.arrival.mode == PeerMode::kAny && domain_.arranges()) {
+          arranged_.resize(arrivals.size() * units);
+          for (std::size_t a = 0; a < arrivals.size(); ++a) pop(arrivals[a], &arranged_[a * units], units);
+          domain_.arrange(arranged_, arrivals.size());
+          for (std::size_t a = 0; a < arrivals.size(); ++a) {
+            operand_.assign(arranged_.begin() + static_cast<std::ptrdiff_t>(a * units),
+                            arranged_.begin() + static_cast<std::ptrdiff_t>((a + 1) * units));
+            join();
+          }
+          break;
+        }
         for (const std::uint32_t c : arrivals) {
           operand_.resize(units);
           pop(c, operand_.data(), units);
@@ -285,6 +296,7 @@ class Execution {
   const std::vector<std::uint32_t>& retired_;
   std::vector<Unit> value_;
   std::vector<Unit> operand_;
+  std::vector<Unit> arranged_;
 };
 
 }  // namespace unisono::reference

@@ -31,6 +31,10 @@ struct Policy {
   bool full_segment_dependencies = false;
   /// Of a switch: what is in flight there at a time, each with its result that comes down, two moves.
   std::uint32_t slots = kWindow;
+  /// Members that follow one another below a switch are behind one port of it (port_turns.hpp).
+  bool shared_ports = false;
+  /// Of symbols: arrivals in any order are combined in an order of symbols, so that the run stands for all orders.
+  bool all_orders = false;
 
   /// The same on switches that have one slot.
   Policy with_one_slot() const {
@@ -38,11 +42,23 @@ struct Policy {
     one.slots = 1;
     return one;
   }
+  /// The same on switches whose ports are as few and as narrow as can be.
+  Policy with_shared_ports() const {
+    Policy shared = *this;
+    shared.shared_ports = true;
+    return shared;
+  }
+  /// The same for all orders of arrivals at once.
+  Policy with_all_orders() const {
+    Policy all = *this;
+    all.all_orders = true;
+    return all;
+  }
   static Policy least_permissive(bool full_segment_dependencies = false) {
-    return {Kind::kLeastPermissive, 0, full_segment_dependencies, kWindow};
+    return {Kind::kLeastPermissive, 0, full_segment_dependencies};
   }
   static Policy generous() { return {}; }
-  static Policy random(std::uint64_t seed) { return {Kind::kRandom, seed, (seed & 7U) == 7U, kWindow}; }
+  static Policy random(std::uint64_t seed) { return {Kind::kRandom, seed, (seed & 7U) == 7U}; }
 };
 
 /// One thing that happened, for drawing. Times count events of the whole run.
@@ -91,6 +107,7 @@ struct SymbolLeaves {
 struct SymbolRun : Run {
   std::vector<std::array<std::vector<Symbol>, kRegions>> memory;
   std::vector<SymbolStream> streams;
+  bool all_orders = false;  ///< it stands for all orders of arrivals
 };
 
 /// What each rank's memory holds before a run; missing bytes are zero, and so is scratch.
@@ -122,9 +139,9 @@ class Interpreter {
   /// Runs on symbols. Initially every element of src, dst and window is a leaf of its own, scratch is uninitialised,
   /// params are constants. Equal runs give equal symbols. If the programs are malformed, that is the finding.
   SymbolRun run_symbols(const Policy& policy, bool record_events = false);
-  /// Whether two runs on symbols of this leave the same expressions in src, dst and window, the same but for the order
-  /// of operands where arrivals are combined in any order; scratch is nobody's business. `what` the second is, in
-  /// words.
+  /// Whether two runs on symbols of this leave the same expressions in src, dst and window; scratch is nobody's
+  /// business. If one of them does not stand for all orders, and arrivals are combined in any order, the expressions
+  /// have the same normal form. `what` the second is, in words.
   std::optional<Finding> compare(const SymbolRun& one, const SymbolRun& other, const std::string& what);
   /// Runs on numbers, from `inputs` by rank (which may be empty).
   NumberRun run_numbers(const std::vector<RankInput>& inputs, const Policy& policy, bool record_events = false);

@@ -12,6 +12,7 @@
 #include "reference/execution.hpp"
 #include "reference/fifo.hpp"
 #include "reference/interpreter.hpp"
+#include "reference/port_turns.hpp"
 #include "reference/progress.hpp"
 #include "reference/waits.hpp"
 
@@ -35,6 +36,7 @@ class Machine {
         record_(record_events),
         dice_(Dice::apart(policy.seed)),
         progress_(lowered, run, policy.full_segment_dependencies, policy.slots),
+        ports_(lowered, policy.shared_ports),
         execution_(lowered, domain, run, progress_.retired()) {}
 
   void run() {
@@ -200,6 +202,7 @@ class Machine {
     if (state.delivered) return;
     if (!run_.outcomes[n].started && (!progress_.may_start(n) || !issue(n))) return;
     if (progress_.exists(n)) {
+      if (ports_.before(n) != kNowhere) return;
       bool turn = true;
       for (const std::uint32_t c : lowered_.arrivals(node)) {
         if (!arrival_turn(c, n)) {
@@ -319,6 +322,7 @@ class Machine {
   void deliver(Node n) {
     State& state = states_[n];
     state.delivered = true;
+    ports_.over(n, waker());
     if (state.unacked == 0) finish(n);
   }
 
@@ -357,6 +361,11 @@ class Machine {
           return {"has a segment dependency, read as full, on " + number(producer), producer, false};
         }
       }
+    }
+    if (const Node earlier = state.delivered ? kNowhere : ports_.before(n); earlier != kNowhere) {
+      return {"waits for its turn at the port of ranks " + ports_.port_text(n, earlier) + ": " + number(earlier) +
+                  " has not gone through",
+              earlier, false};
     }
     for (const std::uint32_t c : lowered_.arrivals(node)) {
       const Node earlier = next_arrival(c);
@@ -442,6 +451,7 @@ class Machine {
   std::vector<State> states_;
   std::vector<Pair> pairs_;
   Progress progress_;
+  PortTurns ports_;
   Execution<Domain> execution_;
   std::vector<Node> queue_;
   std::size_t head_ = 0;

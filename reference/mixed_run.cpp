@@ -338,6 +338,7 @@ void check(const Mix& mix, const Lowered& lowered) {
 SymbolRun run_mixed(Interpreter& interpreter, const Mix& mix, const MakeChannel& make) {
   check(mix, interpreter.lowered());
   SymbolRun run;
+  run.all_orders = true;
   run.finding = interpreter.lowered().finding();
   if (!run.finding) MixedRun(interpreter, mix, make, run).run();
   return run;

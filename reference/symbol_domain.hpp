@@ -91,6 +91,19 @@ class SymbolDomain {
     return true;
   }
 
+  /// Whether arrivals in any order are put in an order of symbols: the same expression then stands for all orders.
+  bool arranges() const { return run_.all_orders; }
+  /// `operands`: of `arrivals` arrivals, one after the other, the same number of elements each.
+  void arrange(std::vector<Symbol>& operands, std::size_t arrivals) {
+    const std::size_t count = operands.size() / arrivals;
+    column_.resize(arrivals);
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t a = 0; a < arrivals; ++a) column_[a] = operands[a * count + i];
+      std::sort(column_.begin(), column_.end());
+      for (std::size_t a = 0; a < arrivals; ++a) operands[a * count + i] = column_[a];
+    }
+  }
+
   void fold_begin(Datatype, std::vector<Symbol>& value, std::uint64_t) { folded_ = &value; }
   void fold_step(Func func, Datatype, bool swap, const std::vector<Symbol>& operand, std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -132,6 +145,7 @@ class SymbolDomain {
   SymbolRun& run_;
   std::vector<Fifo<Symbol>> inputs_;
   std::vector<Symbol>* folded_ = nullptr;
+  std::vector<Symbol> column_;
 };
 
 }  // namespace unisono::reference

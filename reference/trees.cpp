@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/tree_table.hpp"
@@ -18,20 +19,26 @@ namespace {
 using Shape = std::string;
 using Shapes = std::set<Shape>;
 
-Shapes shapes(std::uint32_t switches, std::uint32_t members);
+/// Whether shapes that differ in the order of children alone are told apart.
+enum class Children : std::uint8_t { kInOneOrder, kInAllOrders };
 
-/// What may stand between the brackets of a switch: one shape or more, in falling order, with so many switches and
-/// members together. No shape is greater than `most`; empty: any.
-std::set<std::string> contents(std::uint32_t switches, std::uint32_t members, const Shape& most) {
+Shapes shapes(std::uint32_t switches, std::uint32_t members, Children children);
+
+/// What may stand between the brackets of a switch: one shape or more, with so many switches and members together; in
+/// one order: falling, and no shape is greater than `most`; empty: any.
+std::set<std::string> contents(std::uint32_t switches, std::uint32_t members, Children children, const Shape& most) {
   std::set<std::string> found;
   for (std::uint32_t s = 0; s <= switches; ++s) {
     for (std::uint32_t m = 1; m <= members; ++m) {
-      for (const Shape& first : shapes(s, m)) {
+      for (const Shape& first : shapes(s, m, children)) {
         if (!most.empty() && first > most) continue;
         if (s == switches && m == members) {
           found.insert(first);
         } else if (m != members) {
-          for (const std::string& rest : contents(switches - s, members - m, first)) found.insert(first + rest);
+          const Shape& bound = children == Children::kInOneOrder ? first : most;
+          for (const std::string& rest : contents(switches - s, members - m, children, bound)) {
+            found.insert(first + rest);
+          }
         }
       }
     }
@@ -39,18 +46,18 @@ std::set<std::string> contents(std::uint32_t switches, std::uint32_t members, co
   return found;
 }
 
-Shapes shapes(std::uint32_t switches, std::uint32_t members) {
-  static std::map<std::pair<std::uint32_t, std::uint32_t>, Shapes> known;
+Shapes shapes(std::uint32_t switches, std::uint32_t members, Children children) {
+  static std::map<std::tuple<std::uint32_t, std::uint32_t, Children>, Shapes> known;
   static std::mutex mutex;
   {
     const std::lock_guard lock(mutex);
-    if (const auto found = known.find({switches, members}); found != known.end()) return found->second;
+    if (const auto found = known.find({switches, members, children}); found != known.end()) return found->second;
   }
   if (switches == 0) return members == 1 ? Shapes{"."} : Shapes{};
   Shapes found;
-  for (const std::string& inner : contents(switches - 1, members, "")) found.insert("(" + inner + ")");
+  for (const std::string& inner : contents(switches - 1, members, children, "")) found.insert("(" + inner + ")");
   const std::lock_guard lock(mutex);
-  return known[{switches, members}] = found;
+  return known[{switches, members, children}] = found;
 }
 
 Shape drawn_shape(std::uint32_t switches, std::uint32_t members, Dice& dice) {
@@ -125,7 +132,7 @@ std::vector<const CallTree*> trees_to_check(std::uint32_t members, std::uint32_t
     return other;
   };
   if (members <= kMembersOfAllTrees) {
-    for (const Shape& shape : shapes(switches, members)) {
+    for (const Shape& shape : shapes(switches, members, Children::kInOneOrder)) {
       trees.push_back(tree_of(shape, order, nullptr));
       if (members > 1) trees.push_back(tree_of(mirrored(shape), shuffled(), &dice));
     }
@@ -138,6 +145,17 @@ std::vector<const CallTree*> trees_to_check(std::uint32_t members, std::uint32_t
       shape = drawn_shape(switches, members, dice);
     } while (std::count(shape.begin(), shape.end(), '(') != static_cast<std::ptrdiff_t>(switches));
     trees.push_back(tree_of(shape, i == 0 ? order : shuffled(), &dice));
+  }
+  return trees;
+}
+
+std::vector<const CallTree*> trees_in_all_orders(std::uint32_t members, std::uint32_t switches) {
+  std::vector<const CallTree*> trees;
+  if (members > kMembersOfAllTrees) return trees;
+  std::vector<std::uint32_t> order(members);
+  std::iota(order.begin(), order.end(), 0U);
+  for (const Shape& shape : shapes(switches, members, Children::kInAllOrders)) {
+    trees.push_back(tree_of(shape, order, nullptr));
   }
   return trees;
 }

@@ -18,4 +18,8 @@ inline constexpr std::uint32_t kMembersOfAllTrees = 6;
 /// as long.
 std::vector<const CallTree*> trees_to_check(std::uint32_t members, std::uint32_t switches, std::uint64_t seed);
 
+/// The same shapes with the children of each switch in every order, ranks counting up from left to right. None beyond
+/// kMembersOfAllTrees members.
+std::vector<const CallTree*> trees_in_all_orders(std::uint32_t members, std::uint32_t switches);
+
 }  // namespace unisono::reference

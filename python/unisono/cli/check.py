@@ -207,8 +207,8 @@ def _summary(console: Console, reports: dict[str, dict[str, Any]], failed: int, 
         )
     if total["trees"] and not failed:
         console.print(
-            f"switches: {total['trees']} calls, with one slot, too, and in the order of members that stand in for "
-            f"them; {total['any']} arrivals in any order, proven by normal form"
+            f"switches: {total['trees']} calls, with one slot and shared ports, too, and in the order of members that "
+            f"stand in for them; {total['any']} arrivals in any order, proven by normal form"
         )
     if total["lowered"] and not failed:
         console.print(

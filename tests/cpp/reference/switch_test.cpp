@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/tree_table.hpp"
@@ -64,6 +67,23 @@ TEST(Tree, IsReadAsItIsWritten) {
   }
 }
 
+// Trees with so many leaves and inner nodes, brothers told apart: the numbers of Narayana.
+TEST(Tree, ChildrenStandInEveryOrder) {
+  const auto texts = [](std::uint32_t members, std::uint32_t switches) {
+    std::set<std::string> found;
+    for (const CallTree* const tree : trees_in_all_orders(members, switches)) found.insert(text_of(*tree));
+    return found;
+  };
+  EXPECT_EQ(texts(2, 2), (std::set<std::string>{"((0 1))", "((0) 1)", "(0 (1))"}));
+  EXPECT_EQ(texts(1, 4).size(), 1U);
+  EXPECT_EQ(texts(4, 2).size(), 10U);
+  EXPECT_EQ(texts(5, 3).size(), 105U);
+  EXPECT_EQ(texts(6, 1).size(), 1U);
+  EXPECT_EQ(texts(6, 5).size(), 5292U);
+  EXPECT_EQ(texts(6, 3).count("((0 (1 2)) 3 4 5)"), 1U);
+  EXPECT_TRUE(trees_in_all_orders(kMembersOfAllTrees + 1, 2).empty());
+}
+
 std::vector<const Algorithm*> switched() {
   std::vector<const Algorithm*> found;
   for (const Algorithm& algorithm : algorithms()) {
@@ -97,6 +117,21 @@ TEST(Switch, EveryAlgorithmIsProven) {
     EXPECT_GT(report.trees, 50U);
     EXPECT_EQ(report.any != 0, is_reduction(algorithm->collective)) << report.text();
   }
+}
+
+TEST(Switch, AllOrdersOfChildrenAreCheckedIfSwitchesAreAskedFor) {
+  const auto& algorithm = algorithms()[static_cast<std::size_t>(find_algorithm(Collective::kAllreduce, "switch"))];
+  const auto orders = [&](const CheckOptions& options) {
+    std::set<std::string> texts;
+    for (const CheckedCall& checked : calls_to_check(algorithm, 4, options)) {
+      if (!checked.sampled && !checked.call.tree->stand_in) texts.insert(text_of(*checked.call.tree));
+    }
+    return texts;
+  };
+  CheckOptions options;
+  EXPECT_TRUE(orders(options).empty());
+  options.switches = {3};
+  EXPECT_EQ(orders(options).size(), 50U);
 }
 
 // Sums that round, so that the order shows: bit for bit by switches and by members in their place.
@@ -216,6 +251,70 @@ TEST(Switch, ASlotThatIsReusedEarlyIsFound) {
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.finding->kind, FindingKind::kDeadlock) << report.text();
   EXPECT_NE(report.finding->text.find("one slot"), std::string::npos) << report.text();
+}
+
+// Rank 0 gives its block only when it has that of rank 1. Each behind a port of its own, they get along: the switch
+// takes both. Behind one port, rank 1's block stands where rank 0's comes first.
+TEST(Switch, ProcessesBehindOnePortAreLookedAt) {
+  const auto& algorithm = algorithms()[static_cast<std::size_t>(find_algorithm(Collective::kAllgather, "switch"))];
+  for (const char* const text : {"(0 1)", "((0) (1))"}) {
+    Job job = make_job(algorithm, call_of(algorithm, parse_tree(text, false), Datatype::kFp32, 3));
+    std::vector<Move>& moves = job.programs[0].moves;
+    ASSERT_EQ(moves.size(), 2U);
+    std::swap(moves[0], moves[1]);
+    moves[1].dependencies = 1;
+    Interpreter interpreter(job);
+    const Policy one_slot = Policy::least_permissive().with_one_slot();
+    EXPECT_FALSE(interpreter.run_symbols(one_slot).finding) << text;
+    const SymbolRun shared = interpreter.run_symbols(one_slot.with_shared_ports());
+    const CheckReport report = check_job(job, 0, 1, 0);
+    if (job.call.tree->switches == 3) {
+      EXPECT_FALSE(shared.finding) << shared.finding->text;
+      EXPECT_TRUE(report.ok()) << report.text();
+      continue;
+    }
+    ASSERT_TRUE(shared.finding);
+    ASSERT_FALSE(report.ok());
+    EXPECT_EQ(report.finding->kind, FindingKind::kDeadlock);
+    EXPECT_NE(report.finding->text.find("waits for its turn at the port of ranks 0, 1: move 0 of rank 2"),
+              std::string::npos)
+        << report.text();
+    EXPECT_NE(report.finding->text.find("behind one port)"), std::string::npos) << report.text();
+  }
+}
+
+// One run stands for all orders of arrivals: every schedule comes to its very expressions, though not to each other's.
+TEST(Switch, OneRunStandsForAllOrders) {
+  const auto& algorithm = algorithms()[static_cast<std::size_t>(find_algorithm(Collective::kAllreduce, "switch"))];
+  const Job job = make_job(algorithm, call_of(algorithm, parse_tree("((0 1 2) 3 4)", false), Datatype::kInt32, 2));
+  ASSERT_TRUE(uses_any(job));
+  Interpreter interpreter(job);
+  const auto result = [](const SymbolRun& run) { return run.memory[0][static_cast<std::size_t>(Region::kDst)]; };
+  const SymbolRun all = interpreter.run_symbols(Policy::least_permissive().with_all_orders());
+  std::set<std::vector<Symbol>> orders;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    orders.insert(result(interpreter.run_symbols(Policy::random(seed))));
+    const SymbolRun run = interpreter.run_symbols(Policy::random(seed).with_all_orders());
+    EXPECT_EQ(result(run), result(all)) << seed;
+    EXPECT_FALSE(interpreter.compare(all, run, "another")) << seed;
+  }
+  EXPECT_GT(orders.size(), 10U);
+
+  // Another order where none is free has the same normal form, and is found all the same.
+  SymbolRun other = all;
+  SymbolTable& table = interpreter.symbols();
+  const Symbol first = interpreter.leaves().memory[0][static_cast<std::size_t>(Region::kSrc)];
+  Symbol sum = first;
+  for (std::uint32_t rank = 4; rank > 0; --rank) {
+    sum = table.combine(Func::kSum, interpreter.leaves().memory[rank][static_cast<std::size_t>(Region::kSrc)], sum);
+  }
+  Symbol& got = other.memory[0][static_cast<std::size_t>(Region::kDst)][0];
+  ASSERT_NE(got, sum);
+  ASSERT_EQ(table.normal_form(got), table.normal_form(sum));
+  got = sum;
+  EXPECT_TRUE(interpreter.compare(all, other, "another"));
+  other.all_orders = false;
+  EXPECT_FALSE(interpreter.compare(all, other, "another"));
 }
 
 TEST(Switch, AnyOrderIsRefusedWhereItChangesBits) {

@@ -62,7 +62,7 @@ def test_a_check_says_what_it_proves_of_switches(capsys: pytest.CaptureFixture[s
     assert main(["check", "allreduce/switch", "--tree", TREE, "--schedules", "2", "--mixes", "1"]) == 0
     output = " ".join(capsys.readouterr().out.split())
     assert "P 5" in output
-    assert "with one slot, too, and in the order of members that stand in for them" in output
+    assert "with one slot and shared ports, too, and in the order of members that stand in for them" in output
     assert "arrivals in any order, proven by normal form" in output
 
 
