@@ -184,7 +184,8 @@ TEST(Model, SwitchesInHardwareTakeWhatTheirPagesSay) {
   network.nodes = nodes_with_units(network, 8);
   network.policy = Policy::kPause;
   const auto cycles = [&](std::uint64_t bytes, const EndpointCosts& switches) {
-    return static_cast<double>(run_model(network, call_of(network, "allreduce", "switch", 8, bytes), {}, switches).cycles);
+    return static_cast<double>(
+        run_model(network, call_of(network, "allreduce", "switch", 8, bytes), {}, switches).cycles);
   };
   EXPECT_NEAR(cycles(64, costs_of_rtl_switch()) - cycles(64, costs_of_switch()), 616 - 512, 5);
   EXPECT_NEAR(cycles(kKi, costs_of_rtl_switch()) - cycles(kKi, costs_of_switch()), 696 - 595, 10);
