@@ -145,8 +145,21 @@ void BasicPool<kRules>::from_parent(const FrameView& frame) {
   if (state_ != State::kRunning) return;
   const std::size_t version = turns_.version_of(head.turn);
   if (turns_.held(version) != head.turn || !turns_.complete(version) || turns_.done(version)) return;
-  // It is this switch that the turn waits for, so what went up was lost.
-  if (head.kind == SlotKind::kMissing && head.root == shape_.children.front().first) send_up(version);
+  if (head.kind == SlotKind::kMissing) {
+    // It is this switch that the turn waits for, so what went up was lost; or another, and members shall know it now:
+    // a rank that was named long ago may have made its call since then, and left.
+    if (head.root == shape_.children.front().first) {
+      send_up(version);
+    } else if (head.root != kEveryone) {
+      SlotFrame told = head_down(SlotKind::kMissing, 0);
+      told.slot = head.slot;
+      told.second = head.second;
+      told.turn = head.turn;
+      told.root = head.root;
+      for (; told.member < members(); ++told.member) outlet_.down(told, {});
+    }
+    return;
+  }
   if (head.kind != SlotKind::kResult) return;
   Version& held = versions_[version];
   if (!same_turn(held.said, head) || frame.payload.size() > shape_.payload_bytes) {

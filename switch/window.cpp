@@ -360,7 +360,12 @@ void Window::take_missing(const SlotFrame& head, Time now) {
     }
     return;
   }
-  if (one.turn == head.turn && one.sends > 1 && !one.answered) answer_.add(now - one.sent, Span::zero(), now);
+  const bool from_above = head.count == 0 && head.root != kEveryone;  // then it answers nothing of this member
+  if (one.turn == head.turn && one.sends > 1 && !one.answered && !from_above) {
+    answer_.add(now - one.sent, Span::zero(), now);
+  }
+  // What the switch above has said of the turn holds until it says something else.
+  if (head.root == kEveryone && waits_above() && missing_turn_ == head.turn) return;
   missing_turn_ = head.turn;
   missing_rank_ = head.root;
   missing_ = head.count;
@@ -423,6 +428,10 @@ std::string Window::place_of(const Open& open) const {
   if (resuming_) return text + "; it has begun anew and waits until all members have answered it";
   if (missing_turn_ >= lacking_ && missing_turn_ != kNever) {
     if (missing_rank_ == kEveryone) return text + "; it waits for the switch above it";
+    if (waits_above()) {
+      return text + "; it waits for the switch above it, and that for rank " + std::to_string(missing_rank_) +
+             ", or for ranks behind it that are below the same switch";
+    }
     text += "; it waits for rank " + std::to_string(missing_rank_);
     if (missing_ > 1) text += " and " + std::to_string(missing_ - 1) + " more";
     return text + ": has it made this call?";

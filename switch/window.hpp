@@ -113,6 +113,9 @@ class Window {
   /// Whom the oldest turn without a result waits for, as the switch last said: a rank, kEveryone for a switch above, or
   /// nothing if that is not known.
   std::optional<std::uint32_t> awaited() const;
+  /// Whether that is a switch above, and the rank one of those that it waits for, if it has named any: the first below
+  /// a switch of which nothing has come.
+  bool waits_above() const { return missing_ == 0; }
 
   const std::optional<WindowFailure>& failure() const { return failure_; }
   const WindowCounters& counters() const { return counters_; }

@@ -66,7 +66,12 @@ std::string CarriedCall::waits() const {
       const Link& link = communicator_->link(part.pool);
       const std::optional<std::uint32_t> order = link.window.awaited();
       if (!order || *order == kEveryone) continue;
-      return formatted("{} waits for rank {}", link.window.peer(), communicator_->rank_of(part.pool, *order));
+      const std::uint32_t rank = communicator_->rank_of(part.pool, *order);
+      if (link.window.waits_above()) {
+        return formatted("{} waits for the switch above it, and that for rank {} or others below the same switch",
+                         link.window.peer(), rank);
+      }
+      return formatted("{} waits for rank {}", link.window.peer(), rank);
     }
   }
   return "it waits for " + communicator_->title();

@@ -68,9 +68,11 @@ bool Link::take(std::span<std::byte> datagram, Time now) {
   if (frame.head.kind != SlotKind::kMissing || frame.head.root != rank_) heard = now;
   ++frames;
   if (frame.head.kind == SlotKind::kMissing) {
-    if (frame.head.root != missing_) missing_since_ = now;
-    missing_ = frame.head.root;
-    missing_again_ = true;
+    if (frame.head.root != kEveryone) {
+      if (frame.head.root != missing_) missing_since_ = now;
+      missing_ = frame.head.root;
+      missing_again_ = true;
+    }
   } else if (frame.head.kind == SlotKind::kResult) {
     missing_ = kEveryone;
   }
@@ -82,8 +84,10 @@ std::optional<std::uint32_t> Link::awaited_still(Time now) {
   constexpr std::chrono::milliseconds kForAWhile{100};
   const bool again = std::exchange(missing_again_, false);
   const std::optional<std::uint32_t> awaited = window.awaited();
-  if (!again || !awaited || *awaited == kEveryone || *awaited != missing_) return std::nullopt;
-  return now - missing_since_ >= kForAWhile ? awaited : std::nullopt;
+  // Of a later turn the switch may have said last that it waits for the one above it.
+  if (!again || !awaited || missing_ == kEveryone) return std::nullopt;
+  if (*awaited != missing_ && *awaited != kEveryone) return std::nullopt;
+  return now - missing_since_ >= kForAWhile ? std::optional(missing_) : std::nullopt;
 }
 
 // ---- calls ----

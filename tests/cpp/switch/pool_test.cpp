@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,25 @@ class PoolTest : public testing::Test, public Outlet {
       head.member = i;
       pool.from_child({head, {}});
     }
+    ASSERT_EQ(pool.state(), Pool::State::kRunning);
+    sent.clear();
+  }
+  /// The switch above has begun, in generation 4, and so has this one.
+  void resume_below(Pool& pool, std::uint32_t children) {
+    SlotFrame begin{};
+    begin.kind = SlotKind::kRenew;
+    begin.generation = 4;
+    pool.from_parent({begin, {}});
+    for (std::uint32_t child = 0; child < children; ++child) {
+      SlotFrame resume{};
+      resume.kind = SlotKind::kResume;
+      resume.generation = pool.generation();
+      resume.member = child;
+      pool.from_child({resume, {}});
+    }
+    begin.kind = SlotKind::kBegin;
+    begin.total = pool.generation();
+    pool.from_parent({begin, {}});
     ASSERT_EQ(pool.state(), Pool::State::kRunning);
     sent.clear();
   }
@@ -204,6 +224,51 @@ TEST_F(PoolTest, ADuplicateGetsTheResultOrLearnsWhoIsMissing) {
   EXPECT_EQ(sent[0].head.member, 2U);
 }
 
+TEST_F(PoolTest, WhomTheSwitchAboveWaitsForIsToldToAllMembers) {
+  PoolShape leaf = shape(2);
+  leaf.uplink = 0;
+  Pool pool(leaf, *this);
+  resume_below(pool, 2);
+  for (const std::uint32_t member : {0U, 1U}) {
+    Sent one = share(member, 0, Func::kMax, Datatype::kInt32, std::vector{7});
+    one.head.generation = pool.generation();
+    give(pool, one);
+  }
+  SlotFrame missing{};
+  missing.kind = SlotKind::kMissing;
+  missing.generation = 4;
+  missing.count = 1;
+  missing.root = 5;
+  const auto hear = [&] {
+    sent.clear();
+    pool.from_parent({missing, {}});
+  };
+  hear();
+  ASSERT_EQ(sent.size(), 2U);
+  for (const std::uint32_t member : {0U, 1U}) {
+    const SlotFrame& head = sent[member].head;
+    EXPECT_EQ(head.kind, SlotKind::kMissing);
+    EXPECT_EQ(std::tuple(head.member, head.root, head.count), std::tuple(member, 5U, 0U));
+    EXPECT_EQ(head.generation, pool.generation());
+  }
+  // It is not kept: when a member asks again, that rank may have made its call, and left.
+  sent.clear();
+  Sent again = share(1, 0, Func::kMax, Datatype::kInt32, std::vector{7});
+  again.head.generation = pool.generation();
+  give(pool, again);
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].head.root, kEveryone);
+  missing.root = 0;  // this switch itself
+  hear();
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].head.kind, SlotKind::kContribute);
+  missing.turn = 1;
+  missing.slot = 1;
+  missing.root = 5;
+  hear();
+  EXPECT_TRUE(sent.empty()) << "of a turn that is not complete here nobody waits for those above";
+}
+
 TEST_F(PoolTest, AMemberThatIsDoneTakesNoResultAway) {
   Pool pool(shape(2), *this);
   resume_all(pool, 2);
@@ -295,22 +360,7 @@ TEST_F(PoolTest, WhatNoChildCarriesMustFitTooForItComesFromAbove) {
   Sent one = share(0, 0, Func::kNone, Datatype::kFp32, std::vector<float>{});
   one.head.opcode = Collective::kBcast;
   one.head.root = 5;  // hangs elsewhere
-  // The switch above has begun, and so has this one.
-  SlotFrame begin{};
-  begin.kind = SlotKind::kRenew;
-  begin.generation = 4;
-  pool.from_parent({begin, {}});
-  for (std::uint32_t child = 0; child < 2; ++child) {
-    SlotFrame resume{};
-    resume.kind = SlotKind::kResume;
-    resume.generation = pool.generation();
-    resume.member = child;
-    pool.from_child({resume, {}});
-  }
-  begin.kind = SlotKind::kBegin;
-  begin.total = pool.generation();
-  pool.from_parent({begin, {}});
-  ASSERT_EQ(pool.state(), Pool::State::kRunning);
+  resume_below(pool, 2);
   one.head.generation = pool.generation();
   one.head.count = 16;
   one.head.total = 16;

@@ -200,6 +200,19 @@ TEST_F(WindowTest, DeadlinesSayWhatIsMissing) {
               window.take({missing, {}}, kBegin);
             }),
             first + "it waits for rank 3 and 1 more: has it made this call?");
+  const auto above = [this](Window& window) {
+    begin(window, kBegin);
+    SlotFrame missing = down(SlotKind::kMissing);
+    for (const std::uint32_t rank : {kEveryone, 3U, kEveryone}) {  // the last word is of its own switch alone
+      missing.root = rank;
+      window.take({missing, {}}, kBegin);
+    }
+    EXPECT_TRUE(window.waits_above());
+    EXPECT_EQ(window.awaited(), 3U);
+  };
+  EXPECT_EQ(text(above), first +
+                             "it waits for the switch above it, and that for rank 3, or for ranks behind it that are "
+                             "below the same switch");
 }
 
 TEST_F(WindowTest, RefusesWhatSlotsDoNotCarry) {

@@ -145,6 +145,36 @@ def test_a_rank_that_computes_for_long_is_no_fault_of_the_switch(secret: Path, t
         assert frames(one) > 9
 
 
+def test_all_ranks_below_one_of_two_switches_die(secret: Path, tmp_path: Path) -> None:
+    """Those below the other one hear of it from the switch above."""
+    program = tmp_path / "deaths.py"
+    program.write_text(
+        "import numpy as np, os, signal, time, unisono\n"
+        "with unisono.init(timeout=40) as context:\n"
+        "    world = context.world\n"
+        "    for _ in range(20): world.allreduce(np.arange(100) + world.rank)\n"
+        "    if world.rank > 1: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    begin = time.monotonic()\n"
+        "    try:\n"
+        "        while True: world.allreduce(np.arange(100) + world.rank)\n"
+        "    except (unisono.PeerDeadError, unisono.RevokedError) as error:\n"
+        "        assert 'rank 2' in str(error) or 'rank 3' in str(error), error\n"
+        "        assert time.monotonic() - begin < 15\n"
+        "        print('right')\n"
+    )
+    with (
+        switch(secret, "--name", "top") as top,
+        switch(secret, "--name", "a", "--uplink", top.address) as a,
+        switch(secret, "--name", "b", "--uplink", top.address) as b,
+    ):
+        done = run(
+            *local(4), "--keep-going", "--timeout", 80, "--aggregate", f"{a.address},{b.address}",
+            "--aggregate-secret-file", secret, program, **PATIENT,
+        )  # fmt: skip
+        assert (frames(a) >= 40, frames(b) >= 40) == (True, True), "two ranks below each"
+    assert done.stdout == "right\n" * 2, done.stderr
+
+
 def datagrams_to(port: int, count: int) -> list[bytes]:
     """Overhears what goes to a port of the loopback."""
     try:
