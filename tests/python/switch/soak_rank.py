@@ -348,8 +348,11 @@ class Rank:
                 with contextlib.suppress(unisono.UnisonoError):
                     one.revoke("a rank has died")
 
-    def shrink(self) -> None:
+    def shrink(self, rng: random.Random) -> None:
+        """Now and then one more rank is killed meanwhile: while ranks agree, or while switches are asked."""
         self.counts["losses"] += 1
+        if self.comm.size > 3 and rng.random() < 0.4 and self.comm.rank == rng.randrange(self.comm.size):
+            threading.Timer(rng.random() * 0.05, os.kill, (os.getpid(), signal.SIGKILL)).start()
         smaller = self.comm.shrink()
         for one in self.made:
             if one is not None:
@@ -379,7 +382,7 @@ class Rank:
             number += 1
             if not said & RIGHT:
                 self.end_all()
-                self.shrink()
+                self.shrink(random.Random(f"{self.order.seed}/{number}/shrink"))
             elif said & OVER:
                 return
 
