@@ -34,7 +34,7 @@ from .soak_rank import Order
 from .support import Switch, command, make_secret, switch
 
 MANY = 250  #: communicators of a job that may be alive at a time; for so many there is not always room
-LONGEST = 150  #: seconds that a job may take
+LONGEST = 240  #: seconds that a job may take
 TO_END = 30  #: seconds until all ranks of a job have ended whose launcher has
 TO_FREE = 20  #: seconds until a switch has freed what a job had
 MOST_GROWTH = 24 << 10  #: KiB that the memory of a switch may grow by after its first jobs
