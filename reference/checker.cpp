@@ -287,7 +287,7 @@ std::vector<CheckedCall> calls_to_check(const Algorithm& algorithm, std::uint32_
             call.rank = (root + size - 1) % size;
           }
           if (!is_vector(collective)) {
-            const auto add = [&](const CallTree* tree, bool sampled) {
+            const auto add = [&, elsewhere = elsewhere](const CallTree* tree, bool sampled) {
               call.tree = tree;
               calls.push_back({call, {}, elsewhere, sampled});
               if (tree == nullptr || tree->stand_in || !folds_in_any_order(call.func, Datatype::kInt32)) return;
