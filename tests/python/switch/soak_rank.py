@@ -64,11 +64,13 @@ class Order:
 
 def mean(all_given: Array) -> Array:
     """The sum, divided once; of complex numbers each part, of fp16 in fp32."""
-    total = np.add.reduce(all_given, axis=0, dtype=all_given.dtype)
+    total: Array = np.add.reduce(all_given, axis=0, dtype=all_given.dtype)
     if total.dtype.kind == "c":
-        return (total.view("f4") / np.float32(len(all_given))).view(total.dtype)
+        parts: Array = total.view("f4") / np.float32(len(all_given))
+        return parts.view(total.dtype)
     wide = np.dtype("f4") if total.dtype.itemsize == 2 else total.dtype
-    return (total.astype(wide) / wide.type(len(all_given))).astype(total.dtype)
+    divided: Array = total.astype(wide) / wide.type(len(all_given))
+    return divided.astype(total.dtype)
 
 
 def larger(a: Array, b: Array) -> Array:
@@ -118,10 +120,11 @@ class Step:
     def expected(self, rank: int, size: int) -> Array | None:
         """What this rank gets; None: nothing."""
         blocks = self.collective in ("reduce_scatter", "alltoall")
-        everyones = np.stack([self.mine(of, size) for of in range(size)])
+        everyones: Array = np.stack([self.mine(of, size) for of in range(size)])
         match self.collective:
             case "bcast":
-                return everyones[self.root]
+                given_by_root: Array = everyones[self.root]
+                return given_by_root
             case "allgather":
                 return everyones.ravel()
             case "alltoall":
