@@ -1,6 +1,4 @@
 // Instructions on scalar registers, and those that say where to go on.
-#include <utility>
-
 #include "switch/handler/step.hpp"
 
 namespace unisono::handler {
@@ -94,56 +92,52 @@ template <Op kOp, Element kElement, Element kFrom>
   return go_on(state, step + 1, fuel);
 }
 
-template <Op kOp, Element kElement, std::size_t kVariant>
-constexpr Step::Does step_for() {
-  constexpr std::uint32_t kBytes = bytes_of(kElement);
-  constexpr bool kNumber = kVariant == 1;
-  if constexpr (!has(kOp, kElement)) {
-    return nullptr;
-  } else if constexpr (is_convert(kOp)) {
-    return convert<kOp, kElement, static_cast<Element>(kVariant)>;
-  } else if constexpr (kOp == Op::kAgain) {
-    return kVariant < 3 ? again<kVariant> : nullptr;
-  } else if constexpr (kVariant > 1) {
-    return nullptr;
-  } else {
-    switch (kOp) {
-      case Op::kEnd:
-        return end<kNumber>;
-      case Op::kJump:
-        return jump;
-      case Op::kBranch:
-        return branch<kNumber>;
-      case Op::kEnter:
-        return enter;
-      case Op::kSet:
-      case Op::kSetHigh:
-      case Op::kMove:
-      case Op::kInfo:
-      case Op::kSelect:
-        return simple<kOp>;
-      case Op::kLoad:
-        return load<kBytes>;
-      case Op::kStore:
-        return store<kBytes>;
-      case Op::kTake:
-        return take<kBytes>;
-      case Op::kPut:
-        return put<kBytes>;
-      default:
-        return kOp >= Op::kAdd && kOp <= Op::kTruncate ? compute<kOp, kElement, kNumber> : nullptr;
+struct Choose {
+  template <Op kOp, Element kElement, std::size_t kVariant>
+  static constexpr Step::Does step() {
+    constexpr std::uint32_t kBytes = bytes_of(kElement);
+    constexpr bool kNumber = kVariant == 1;
+    if constexpr (!has(kOp, kElement)) {
+      return nullptr;
+    } else if constexpr (is_convert(kOp)) {
+      return convert<kOp, kElement, static_cast<Element>(kVariant)>;
+    } else if constexpr (kOp == Op::kAgain) {
+      return kVariant < 3 ? again<kVariant> : nullptr;
+    } else if constexpr (kVariant > 1) {
+      return nullptr;
+    } else {
+      switch (kOp) {
+        case Op::kEnd:
+          return end<kNumber>;
+        case Op::kJump:
+          return jump;
+        case Op::kBranch:
+          return branch<kNumber>;
+        case Op::kEnter:
+          return enter;
+        case Op::kSet:
+        case Op::kSetHigh:
+        case Op::kMove:
+        case Op::kInfo:
+        case Op::kSelect:
+          return simple<kOp>;
+        case Op::kLoad:
+          return load<kBytes>;
+        case Op::kStore:
+          return store<kBytes>;
+        case Op::kTake:
+          return take<kBytes>;
+        case Op::kPut:
+          return put<kBytes>;
+        default:
+          return kOp >= Op::kAdd && kOp <= Op::kTruncate ? compute<kOp, kElement, kNumber> : nullptr;
+      }
     }
   }
-}
-
-template <std::size_t... kIndexes>
-constexpr StepTable table(std::index_sequence<kIndexes...>) {
-  return {step_for<static_cast<Op>(kIndexes / kVariants / kAllElement.size()),
-                   static_cast<Element>(kIndexes / kVariants % kAllElement.size()), kIndexes % kVariants>()...};
-}
+};
 
 }  // namespace
 
-constinit const StepTable kScalarSteps = table(std::make_index_sequence<std::tuple_size_v<StepTable>>());
+constinit const StepTable kScalarSteps = make_step_table<Choose>();
 
 }  // namespace unisono::handler

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "switch/handler/evaluate.hpp"
 #include "switch/handler/interpreter.hpp"
@@ -104,6 +105,18 @@ constexpr std::size_t variant_of(const Instruction& word) {
 
 constexpr bool has(Op op, Element element) {
   return is_known(op) && (types_of(op) >> static_cast<unsigned>(element) & 1U) != 0;
+}
+
+/// A table of what `Choose` has for each: `template <Op, Element, std::size_t kVariant> static constexpr Step::Does
+/// step()`.
+template <class Choose>
+constexpr StepTable make_step_table() {
+  return []<std::size_t... kIndexes>(std::index_sequence<kIndexes...>) {
+    return StepTable{Choose::template step<static_cast<Op>(kIndexes / kVariants / kAllElement.size()),
+                                           static_cast<Element>(kIndexes / kVariants % kAllElement.size()),
+                                           kIndexes % kVariants>()...};
+  }
+  (std::make_index_sequence<std::tuple_size_v<StepTable>>());
 }
 
 extern const StepTable kScalarSteps;

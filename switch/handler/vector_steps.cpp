@@ -1,6 +1,5 @@
 // Instructions on vectors: loops over 16 lanes whose operation is known when they are compiled.
 #include <algorithm>
-#include <utility>
 
 #include "switch/handler/step.hpp"
 
@@ -153,54 +152,50 @@ template <Op kOp, Element kElement, Element kFrom>
   return go_on(state, step + 1, fuel);
 }
 
-template <Op kOp, Element kElement, std::size_t kVariant>
-constexpr Step::Does step_for() {
-  constexpr std::uint32_t kBytes = bytes_of(kElement);
-  constexpr bool kNumber = kVariant == 1;
-  if constexpr (!has(kOp, kElement)) {
-    return nullptr;
-  } else if constexpr (is_convert(kOp)) {
-    return convert<kOp, kElement, static_cast<Element>(kVariant)>;
-  } else if constexpr (kVariant > 1) {
-    return nullptr;
-  } else if constexpr (kOp >= Op::kSpvaccVx) {
-    return accumulate<kOp, kElement>;
-  } else {
-    switch (kOp) {
-      case Op::kMove:
-        return move;
-      case Op::kSplat:
-        return splat;
-      case Op::kExtract:
-        return extract<kNumber>;
-      case Op::kInsert:
-        return insert<kNumber>;
-      case Op::kSum:
-        return sum<kElement>;
-      case Op::kSelect:
-        return select;
-      case Op::kLoad:
-        return load<kBytes>;
-      case Op::kStore:
-        return store<kBytes>;
-      case Op::kTakeLanes:
-        return take_lanes<kBytes>;
-      case Op::kStreamout:
-        return streamout<kBytes, kNumber>;
-      default:
-        return kOp >= Op::kAdd && kOp <= Op::kTruncate ? compute<kOp, kElement, kNumber> : nullptr;
+struct Choose {
+  template <Op kOp, Element kElement, std::size_t kVariant>
+  static constexpr Step::Does step() {
+    constexpr std::uint32_t kBytes = bytes_of(kElement);
+    constexpr bool kNumber = kVariant == 1;
+    if constexpr (!has(kOp, kElement)) {
+      return nullptr;
+    } else if constexpr (is_convert(kOp)) {
+      return convert<kOp, kElement, static_cast<Element>(kVariant)>;
+    } else if constexpr (kVariant > 1) {
+      return nullptr;
+    } else if constexpr (kOp >= Op::kSpvaccVx) {
+      return accumulate<kOp, kElement>;
+    } else {
+      switch (kOp) {
+        case Op::kMove:
+          return move;
+        case Op::kSplat:
+          return splat;
+        case Op::kExtract:
+          return extract<kNumber>;
+        case Op::kInsert:
+          return insert<kNumber>;
+        case Op::kSum:
+          return sum<kElement>;
+        case Op::kSelect:
+          return select;
+        case Op::kLoad:
+          return load<kBytes>;
+        case Op::kStore:
+          return store<kBytes>;
+        case Op::kTakeLanes:
+          return take_lanes<kBytes>;
+        case Op::kStreamout:
+          return streamout<kBytes, kNumber>;
+        default:
+          return kOp >= Op::kAdd && kOp <= Op::kTruncate ? compute<kOp, kElement, kNumber> : nullptr;
+      }
     }
   }
-}
-
-template <std::size_t... kIndexes>
-constexpr StepTable table(std::index_sequence<kIndexes...>) {
-  return {step_for<static_cast<Op>(kIndexes / kVariants / kAllElement.size()),
-                   static_cast<Element>(kIndexes / kVariants % kAllElement.size()), kIndexes % kVariants>()...};
-}
+};
 
 }  // namespace
 
-constinit const StepTable kVectorSteps = table(std::make_index_sequence<std::tuple_size_v<StepTable>>());
+constinit const StepTable kVectorSteps = make_step_table<Choose>();
 
 }  // namespace unisono::handler

@@ -60,7 +60,7 @@ Descriptor listen_for_callers(const tcp::Address& at, const std::string& where) 
       fail(formatted("another process of this host has port {}; end it, or choose another port", at.port));
     }
     if (fault == EADDRNOTAVAIL) {
-      fail("no interface of this machine has this address; name one that it has, or listen at all: 0.0.0.0");
+      fail("no interface of this machine has this address; name one that it has, or listen at all of them: 0.0.0.0");
     }
     if (!at.unspecified() || !address.six) fail(tcp::text_of_error(fault));
     address.six = false;  // a system without IPv6
@@ -78,7 +78,7 @@ void check_uplink(const tcp::Address& at, const join::HostPort& uplink) {
   if (!above || (above->six == at.six && (above->loopback() || !at.loopback()))) return;
   throw Error(ErrorCode::kInvalidArgument,
               formatted("the switch: from {}, where alone it listens, its uplink {} cannot be reached; listen at an "
-                        "address that it can be reached from, or at all: 0.0.0.0",
+                        "address that it can be reached from, or at all of them: 0.0.0.0",
                         tcp::text_without_port(at), uplink.text()));
 }
 

@@ -1,4 +1,4 @@
-// Where a switch takes what comes: at one address of this machine, or at all.
+// Where a switch takes what comes: at one address of this machine, or at all of them.
 #pragma once
 
 #include <string>

@@ -122,12 +122,15 @@ def _try(options: argparse.Namespace) -> int:
                 message = Path(path).read_bytes()
                 step = options.packet_bytes
                 packets = [message[at : at + step] for at in range(0, len(message), step)]
+                begin = time.perf_counter()
                 result = run(packets, source=source, ranks=len(options.messages), tag=options.tag,
                              budget=options.budget)  # fmt: skip
+                took = max(time.perf_counter() - begin, 1e-9)
                 written += result.outputs
                 dropped = ", the rest dropped" if result.dropped else ""
                 print(f"{path}: {len(packets)} packets{dropped}; {len(result.outputs)} written, "
-                      f"{sum(map(len, result.outputs))} bytes; {result.executed} instructions")  # fmt: skip
+                      f"{sum(map(len, result.outputs))} bytes; {result.executed} instructions, {took * 1e3:.3g} ms, "
+                      f"{len(message) / took / 1e6:.3g} MB/s")  # fmt: skip
         if options.output:
             Path(options.output).write_bytes(b"".join(written))
     except handler.HandlerError as failure:

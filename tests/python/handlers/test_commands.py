@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ def test_compile_and_try(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     done = Done(capsys, "try", binary, message, message, "-o", written, "--packet-bytes", 1000)
     assert done.returncode == 0
     assert done.stdout.splitlines()[0].startswith(f"{message}: 4 packets; 1 written, 1024 bytes; ")
+    assert re.search(r"; [1-9]\d* instructions, [\d.e+-]+ ms, [\d.e+-]+ MB/s$", done.stdout.splitlines()[0])
     assert written.read_bytes() == 2 * (200 * b"\x14\0\0\0" + 56 * b"\0\0\0\0")
     text = Done(capsys, "compile", binary, "--text")
     assert text.stdout == handler.load(binary).text

@@ -77,7 +77,11 @@ class Job:
             _, errors = self.process.communicate(timeout=max(LONGEST - self._took(), 1))
         except subprocess.TimeoutExpired:
             self.process.kill()
-            return [f"it has not come to an end in {LONGEST} s\n{self.process.communicate()[1][-3000:]}"]
+            try:
+                _, errors = self.process.communicate(timeout=TO_END)
+            except subprocess.TimeoutExpired:
+                errors = "its ranks go on, and keep its standard error open"
+            return [f"it has not come to an end in {LONGEST} s\n{errors[-3000:]}"]
         if self.cut_after is not None:
             while any(alive(pid) for pid in self.pids()) and self._took() < TO_END:
                 time.sleep(0.05)
@@ -233,7 +237,7 @@ class Soak:
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
         # What a job leaves behind is ended with it, whatever goes wrong here.
-        stack.callback(process.communicate)
+        stack.callback(process.wait, TO_END)
         stack.callback(process.kill)
         what = f"{ranks} ranks on {len(hosts)} hosts, {transport}, {'+'.join(one.words[3] for one in named)}, {kind}"
         what += f", {losses}" if losses else ""
