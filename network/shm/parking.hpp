@@ -98,7 +98,8 @@ class Parking {
   /// this lives. Before anybody waits. Throws Error(kBootstrap).
   void listen(int descriptor);
 
-  /// Others that are not of this segment need the cores as well: waits yield from now on, whatever its endpoints are.
+  /// Others that are not of this segment need the cores as well, and the network may have to wake them: from now on
+  /// waits yield a few times, whatever the segment's endpoints are, and then sleep.
   void make_way() { makes_way_ = true; }
 
   void set_policy(const Policy& policy) { policy_ = policy; }
@@ -163,6 +164,8 @@ class Parking {
 
   static constexpr int kPolls = 1024;  ///< polls between two looks at clock and `tick`
   static constexpr int kYields = 16;   ///< yields between them
+  /// Yields before a sleep where others than the segment's endpoints need the cores.
+  static constexpr int kYieldsToMany = 8;
 
  private:
   enum class Polled { kReady, kOver, kNothing };
@@ -190,7 +193,7 @@ class Parking {
     const bool yields = oversubscribed();
     Clock::time_point end = Clock::time_point::max();
     for (;;) {
-      for (int i = yields ? kYields : kPolls; i > 0; --i) {
+      for (int i = makes_way_ ? kYieldsToMany : yields ? kYields : kPolls; i > 0; --i) {
         if (yields) {
           sched_yield();
         } else {
@@ -200,6 +203,8 @@ class Parking {
       }
       const Clock::time_point now = Clock::now();
       if (now >= deadline || !tick()) return Polled::kOver;
+      // Each yield costs the others a look for datagrams, and one that sleeps is not behind those who want the core.
+      if (makes_way_) return Polled::kNothing;
       if (!yields) leave_shared_core(now);
       if (end == Clock::time_point::max()) end = now + policy_.patience;
       if (now >= end) return Polled::kNothing;

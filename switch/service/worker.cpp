@@ -58,7 +58,16 @@ void Worker::work() {
   while (!stopped_.load()) {
     poll(watched.data(), watched.size(), patience);
     if ((watched[1].revents & POLLIN) != 0) bell_.quiet();
-    while (take_batch() && !stopped_.load()) {
+    // Where something came there may soon be more.
+    for (int idle = 0; idle < kIdleLooks && !stopped_.load();) {
+      const bool waited = give_way_();
+      if (take_batch()) {
+        idle = 0;
+      } else if (waited) {
+        ++idle;
+      } else {
+        break;
+      }
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "switch/datagrams.hpp"
 #include "switch/service/bell.hpp"
 #include "switch/service/fair_share.hpp"
+#include "switch/service/give_way.hpp"
 #include "switch/service/hosted_pool.hpp"
 
 namespace unisono::slots {
@@ -58,6 +59,8 @@ class Worker {
  private:
   /// After so many full batches in which nothing was lost, the queue is not full any more.
   static constexpr std::uint32_t kCalm = 64;
+  /// So many looks in a row find nothing before the thread sleeps: some 30 microseconds, if nobody else runs.
+  static constexpr int kIdleLooks = 30;
 
   /// The lock, for others than the thread. The thread takes it again so soon after a batch that nobody else might ever
   /// get it; so it waits for those who want it.
@@ -84,6 +87,7 @@ class Worker {
   const bool impaired_;
   Datagrams datagrams_;
   Bell bell_;
+  GiveWay give_way_;
   std::mutex mutex_;
   std::atomic<unsigned> wanted_{0};
   std::atomic<bool> stopped_{false};
