@@ -80,10 +80,11 @@ module unisono_stream_arbiter #(
 
   // Selection by number, which needs fewer LUTs than by the one-hot grant.
   logic [(1<<SourceBits)-1:0][WordBits-1:0] words;
-  always_comb begin
-    words = '0;
-    for (int unsigned i = 0; i < Inputs; i++) begin
-      words[i] = {SourceBits'(i), in_user_i[i], in_last_i[i], in_keep_i[i], in_data_i[i]};
+  for (genvar i = 0; i < 1 << SourceBits; i++) begin : gen_word
+    if (i < int'(Inputs)) begin : gen_input
+      assign words[i] = {SourceBits'(i), in_user_i[i], in_last_i[i], in_keep_i[i], in_data_i[i]};
+    end else begin : gen_none
+      assign words[i] = '0;
     end
   end
   assign word = words[source];

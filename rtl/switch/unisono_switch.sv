@@ -1,0 +1,206 @@
+// A switch: passes frames on between its ports, and takes part in collectives.
+//
+//   link p ─► whose? ─► the unit ────────────────┐
+//                └────► forward, data ───────────┼─► in turn ─► link p
+//                └────► forward, control ────────┘
+//
+// What is for the switch's own address goes to unisono_switch_unit, all else to the ports of its destination, by
+// unisono_switch_forward. Data and control have forwards of their own, so that control is never behind data that waits.
+//
+// Control port: that of the unit, but words with bit 14:
+//     0x4000 + address  ports to which frames for this address go, a bit each; address < Addresses <= 8192
+//     0x6000            this switch's own address
+// These are only written.
+//
+// Latency of a frame that passes: 3 cycles, of a group's 4. Throughput: a word per cycle at each port.
+
+// verilator lint_off PINCONNECTEMPTY
+
+module unisono_switch
+  import unisono_spec_pkg::*;
+  import unisono_plugin_pkg::*;
+  import unisono_switch_pkg::*;
+#(
+  parameter int unsigned Ports = 8,             // 4 to MaxPorts
+  parameter datatype_mask_t Datatypes = AllDatatypes,
+  parameter func_mask_t Funcs = SwitchFuncs,
+  parameter int unsigned BufferBytes = 4096,    // of a segment, at most; a power of two
+  parameter int unsigned WindowSegments = 4,    // segments of a run
+  parameter int unsigned Addresses = 256,       // of the network; a power of two, 8192 at most
+  parameter int unsigned Queue = 32,            // words that wait at each port, of data and of control
+  localparam int unsigned DataBits = SwitchBytes * 8
+) (
+  input  logic                              clk_i,
+  input  logic                              rst_ni,
+
+  input  logic                              reg_valid_i,   // not while an entry is being opened
+  input  logic                              reg_write_i,
+  input  logic [15:0]                       reg_word_i,
+  input  logic [31:0]                       reg_data_i,
+  output logic                              reg_valid_o,
+  output logic [31:0]                       reg_data_o,
+
+  input  logic [Ports-1:0]                  in_valid_i,
+  output logic [Ports-1:0]                  in_ready_o,    // for a frame of this channel and address
+  input  logic [Ports-1:0][DataBits-1:0]    in_data_i,
+  input  logic [Ports-1:0][SwitchBytes-1:0] in_keep_i,
+  input  logic [Ports-1:0]                  in_last_i,
+  input  logic [Ports-1:0]                  in_bad_i,      // with last: the frame is damaged
+  input  node_t [Ports-1:0]                 in_address_i,  // constant over a frame, as the channel is
+  input  logic [Ports-1:0]                  in_control_i,  // it comes on the channel for control
+
+  output logic [Ports-1:0]                  out_valid_o,
+  input  logic [Ports-1:0]                  out_ready_i,
+  output logic [Ports-1:0][DataBits-1:0]    out_data_o,
+  output logic [Ports-1:0][SwitchBytes-1:0] out_keep_o,
+  output logic [Ports-1:0]                  out_last_o,
+  output logic [Ports-1:0]                  out_bad_o,
+  output node_t [Ports-1:0]                 out_address_o,
+  output logic [Ports-1:0]                  out_control_o,
+
+  output logic [31:0]                       counter_messages_o,    // as of the unit
+  output logic [31:0]                       counter_mismatches_o,
+  output logic [Ports-1:0][31:0]            counter_arrived_o,
+  output logic [Ports-1:0][31:0]            counter_faults_o,
+  output logic [Ports-1:0][31:0]            counter_bad_frames_o,
+  output logic [Ports-1:0][31:0]            counter_passed_o,      // frames that came by this port, and went on
+  output logic [Ports-1:0][31:0]            counter_strays_o       // and that went nowhere
+);
+
+  if (Addresses > 8192) begin : gen_bad_addresses
+    $error("unisono_switch: Addresses must be 8192 at most");
+  end
+
+  localparam int unsigned NodeBits = $bits(node_t);
+  localparam int unsigned Channels = 2;  // data, control
+
+  typedef logic [Ports-1:0] ports_t;
+
+  // ---------------------------------------------------------------- registers
+  logic  own_word, way_word;
+  node_t own_q;
+  assign own_word = reg_valid_i && reg_write_i && reg_word_i[15:13] == 3'b011;
+  assign way_word = reg_valid_i && reg_write_i && reg_word_i[15:13] == 3'b010;
+  always_ff @(posedge clk_i) if (own_word) own_q <= node_t'(reg_data_i);
+
+  // ---------------------------------------------------------------- whose a frame is
+  ports_t                            mine, unit_valid, unit_ready;
+  logic [Ports-1:0][SwitchBytes-1:0] unit_keep;
+  ports_t [Channels-1:0]             pass_valid, pass_ready;
+  for (genvar p = 0; p < int'(Ports); p++) begin : gen_whose
+    assign mine[p]       = in_address_i[p] == own_q;
+    assign unit_valid[p] = in_valid_i[p] && mine[p];
+    for (genvar c = 0; c < int'(Channels); c++) begin : gen_channel
+      assign pass_valid[c][p] = in_valid_i[p] && !mine[p] && in_control_i[p] == 1'(c);
+    end
+    assign in_ready_o[p] = mine[p] ? unit_ready[p] : pass_ready[in_control_i[p]][p];
+    // To the unit a damaged frame is one that is not as long as its header says.
+    always_comb begin
+      unit_keep[p] = in_keep_i[p];
+      if (in_bad_i[p] && in_last_i[p]) unit_keep[p] = in_keep_i[p][1] ? SwitchBytes'(1) : SwitchBytes'(3);
+    end
+  end
+
+  ports_t                            made_valid, made_ready, made_last, made_control;
+  logic [Ports-1:0][DataBits-1:0]    made_data;
+  logic [Ports-1:0][SwitchBytes-1:0] made_keep;
+  node_t [Ports-1:0]                 made_address;
+  unisono_switch_unit #(
+    .Ports         (Ports),
+    .Datatypes     (Datatypes),
+    .Funcs         (Funcs),
+    .BufferBytes   (BufferBytes),
+    .WindowSegments(WindowSegments)
+  ) u_unit (
+    .clk_i,
+    .rst_ni,
+    .reg_valid_i  (reg_valid_i && (reg_word_i[15] || !reg_word_i[14])),
+    .reg_write_i,
+    .reg_word_i,
+    .reg_data_i,
+    .reg_valid_o,
+    .reg_data_o,
+    .in_valid_i   (unit_valid),
+    .in_ready_o   (unit_ready),
+    .in_data_i,
+    .in_keep_i    (unit_keep),
+    .in_last_i,
+    .out_valid_o  (made_valid),
+    .out_ready_i  (made_ready),
+    .out_data_o   (made_data),
+    .out_keep_o   (made_keep),
+    .out_last_o   (made_last),
+    .out_address_o(made_address),
+    .out_control_o(made_control),
+    .counter_messages_o,
+    .counter_mismatches_o,
+    .counter_arrived_o,
+    .counter_faults_o,
+    .counter_bad_frames_o
+  );
+
+  ports_t [Channels-1:0]                            on_valid, on_ready, on_last;
+  logic [Channels-1:0][Ports-1:0][DataBits-1:0]     on_data;
+  logic [Channels-1:0][Ports-1:0][SwitchBytes-1:0]  on_keep;
+  node_t [Channels-1:0][Ports-1:0]                  on_address;
+  logic [Channels-1:0][Ports-1:0][31:0]             passed, strays;
+  for (genvar c = 0; c < int'(Channels); c++) begin : gen_forward
+    ports_t unused_bad;
+    unisono_switch_forward #(
+      .Ports    (Ports),
+      .Addresses(Addresses),
+      .Queue    (Queue)
+    ) u_forward (
+      .clk_i,
+      .rst_ni,
+      .table_valid_i   (way_word),
+      .table_address_i (node_t'(reg_word_i[12:0])),
+      .table_ports_i   (ports_t'(reg_data_i)),
+      .in_valid_i      (pass_valid[c]),
+      .in_ready_o      (pass_ready[c]),
+      .in_data_i,
+      .in_keep_i,
+      .in_last_i,
+      .in_bad_i,
+      .in_address_i,
+      .out_valid_o     (on_valid[c]),
+      .out_ready_i     (on_ready[c]),
+      .out_data_o      (on_data[c]),
+      .out_keep_o      (on_keep[c]),
+      .out_last_o      (on_last[c]),
+      .out_bad_o       (unused_bad),
+      .out_address_o   (on_address[c]),
+      .counter_passed_o(passed[c]),
+      .counter_strays_o(strays[c])
+    );
+  end
+
+  // ---------------------------------------------------------------- links
+  for (genvar p = 0; p < int'(Ports); p++) begin : gen_link
+    unisono_stream_arbiter #(
+      .Inputs   (Channels + 1),
+      .DataBytes(SwitchBytes),
+      .UserBits (NodeBits + 1)
+    ) u_arbiter (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i  ({made_valid[p], on_valid[1][p], on_valid[0][p]}),
+      .in_ready_o  ({made_ready[p], on_ready[1][p], on_ready[0][p]}),
+      .in_data_i   ({made_data[p], on_data[1][p], on_data[0][p]}),
+      .in_keep_i   ({made_keep[p], on_keep[1][p], on_keep[0][p]}),
+      .in_last_i   ({made_last[p], on_last[1][p], on_last[0][p]}),
+      .in_user_i   ({made_control[p], made_address[p], 1'b1, on_address[1][p], 1'b0, on_address[0][p]}),
+      .out_valid_o (out_valid_o[p]),
+      .out_ready_i (out_ready_i[p]),
+      .out_data_o  (out_data_o[p]),
+      .out_keep_o  (out_keep_o[p]),
+      .out_last_o  (out_last_o[p]),
+      .out_user_o  ({out_control_o[p], out_address_o[p]}),
+      .out_source_o()
+    );
+    assign out_bad_o[p]        = out_last_o[p] && out_keep_o[p] == '0;
+    assign counter_passed_o[p] = passed[1][p] + passed[0][p];
+    assign counter_strays_o[p] = strays[1][p] + strays[0][p];
+  end
+
+endmodule
