@@ -159,10 +159,12 @@ void Window::send(Kept& one, Time now) {
 
 /// The time until a frame that has gone `repeats` times is sent again. What results take has in it what others take to
 /// repeat theirs, so members would wait longer the longer they wait: what the switch itself takes to answer bounds it.
+/// A switch answers at once, and a repeat that was not needed costs it little.
 Span Window::timeout(std::uint32_t repeats) const {
+  const auto of = [](const RoundTrip& one, unsigned asked) { return one.timeout(asked, kGrain, Span::zero()); };
   const unsigned doublings = std::min(repeats, kMostDoublings);
-  const Span result = round_trip_.timeout(doublings);
-  const Span bounded = answer_.known() ? std::min(result, answer_.timeout(doublings + kMostOverAnswer)) : result;
+  const Span result = of(round_trip_, doublings);
+  const Span bounded = answer_.known() ? std::min(result, of(answer_, doublings + kMostOverAnswer)) : result;
   return std::min(bounded, shape_.longest_pause);
 }
 

@@ -128,6 +128,8 @@ class Window {
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   /// So many results of later turns say that something of a turn was lost.
   static constexpr std::uint8_t kReordered = 3;
+  /// By so much a result may be later than usual before it counts as lost, at least.
+  static constexpr Span kGrain = std::chrono::microseconds(500);
   /// So often the time until the next repeat doubles.
   static constexpr std::uint32_t kMostDoublings = 6;
   /// Doublings of what the switch itself takes to answer, which results may take before they count as lost.

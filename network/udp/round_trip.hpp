@@ -47,8 +47,10 @@ class RoundTrip {
   /// What was sent so long before something that has come is lost.
   Span reordering() const { return std::max(std::max(smoothed(), latest_) * 9 / 8, kGrain); }
   /// After so long without an answer the peer is asked for one, longer each time.
-  Span timeout(unsigned asked) const {
-    const Span first = smoothed() + std::max(4 * variation(), kGrain) + kAckDelay;
+  Span timeout(unsigned asked) const { return timeout(asked, kGrain, kAckDelay); }
+  /// The same of a peer that waits `delay` before it answers; what is on time may come `grain` later than usual.
+  Span timeout(unsigned asked, Span grain, Span delay) const {
+    const Span first = smoothed() + std::max(4 * variation(), grain) + delay;
     return std::min(first * (std::int64_t{1} << std::min(asked, 16U)), kLongestTimeout);
   }
 
