@@ -39,11 +39,9 @@ void BasicPool<kRules>::resume(const FrameView& frame) {
     send_begin(head.member);
     return;
   }
-  // One member's repeats serve for all: the lowest of those that wait.
-  for (std::uint32_t i = 0; i < head.member / 64; ++i) {
-    if (resumed_bits_[i] != 0) return;
-  }
-  if ((word & (mask - 1)) != 0) return;
+  bool lowest = (word & (mask - 1)) == 0;
+  for (std::uint32_t i = 0; i < head.member / 64; ++i) lowest = lowest && resumed_bits_[i] == 0;
+  if (!serves(lowest, unserved_)) return;
   if (resumed_ == members()) {
     send_resume();
   } else {

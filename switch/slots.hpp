@@ -126,9 +126,10 @@ class BasicPool {
  private:
   /// What a version of a slot holds besides bits.
   struct Version {
-    SlotFrame said{};           ///< what the first contribution says of its turn, and all must say
-    std::uint32_t said_by = 0;  ///< the child that said it
-    bool data = false;          ///< there is data in its places
+    SlotFrame said{};            ///< what the first contribution says of its turn, and all must say
+    std::uint32_t said_by = 0;   ///< the child that said it
+    bool data = false;           ///< there is data in its places
+    std::uint32_t unserved = 0;  ///< duplicates since one served for all
   };
 
   static PoolShape checked(PoolShape shape);
@@ -139,6 +140,7 @@ class BasicPool {
   bool carries(const SlotFrame& said, std::uint32_t child) const;
   bool gets(const SlotFrame& said, std::uint32_t child) const;
 
+  bool serves(bool lowest, std::uint32_t& unserved) const;
   void contribute(const FrameView& frame);
   bool sound(const FrameView& frame, Verdict verdict);
   const PoolOperator& operator_of(Func func) const;
@@ -180,6 +182,7 @@ class BasicPool {
 
   // While the pool is resuming.
   std::vector<std::uint64_t> resumed_bits_;
+  std::uint32_t unserved_ = 0;  ///< resumes of those that had resumed, since one served for all
   std::uint32_t resumed_ = 0;
   std::uint64_t first_ = 0;                  ///< least turn that a member has no result of
   std::vector<std::uint64_t> incarnations_;  ///< of each child, as far as known

@@ -186,6 +186,7 @@ void BasicPool<kRules>::contribute(const FrameView& frame) {
   if (verdict == Verdict::kFirst) {
     versions_[version].said = head;
     versions_[version].said_by = head.member;
+    versions_[version].unserved = 0;
     if constexpr (kRules.first_overwrites) versions_[version].data = false;
   }
   keep(version, frame);
@@ -347,6 +348,15 @@ void BasicPool<kRules>::send_result(std::size_t version, std::uint32_t child) {
   }
 }
 
+/// Whether a repeat is to serve for all members: one of the lowest of those that wait. It may have ended, or be cut
+/// off, since it came: then one of so many of the others does. `unserved` counts these.
+template <Rules kRules>
+bool BasicPool<kRules>::serves(bool lowest, std::uint32_t& unserved) const {
+  if (!lowest && ++unserved <= members()) return false;
+  unserved = 0;
+  return true;
+}
+
 /// A duplicate: its member lacks the result, or does not know that it must wait.
 template <Rules kRules>
 void BasicPool<kRules>::answer(std::size_t version, std::uint32_t child) {
@@ -363,8 +373,7 @@ void BasicPool<kRules>::answer(std::size_t version, std::uint32_t child) {
   const std::uint32_t lowest = turns_.lowest(version, false);
   head.root = lowest < members() ? shape_.children[lowest].first : kEveryone;
   outlet_.down(head, {});
-  // One member's repeats serve for all: those of the lowest that waits.
-  if (child != turns_.lowest(version, true)) return;
+  if (!serves(child == turns_.lowest(version, true), versions_[version].unserved)) return;
   if (turns_.complete(version)) {
     send_up(version);
     return;

@@ -269,6 +269,61 @@ TEST_F(PoolTest, WhomTheSwitchAboveWaitsForIsToldToAllMembers) {
   EXPECT_TRUE(sent.empty()) << "of a turn that is not complete here nobody waits for those above";
 }
 
+TEST_F(PoolTest, OthersAskForAMemberThatHasEnded) {
+  // Of members that wait the lowest one's repeats go up; it may have ended after it contributed.
+  PoolShape below = shape(3);
+  below.uplink = 0;
+  Pool pool(below, *this);
+  SlotFrame renew{};
+  renew.kind = SlotKind::kRenew;
+  renew.generation = 4;
+  pool.from_parent({renew, {}});
+  const auto resume = [&](std::uint32_t child) {
+    SlotFrame head{};
+    head.kind = SlotKind::kResume;
+    head.generation = pool.generation();
+    head.member = child;
+    pool.from_child({head, {}});
+  };
+  const auto went_up = [&](SlotKind kind) {
+    return std::count_if(sent.begin(), sent.end(), [&](const Sent& one) { return one.head.kind == kind; });
+  };
+  for (std::uint32_t child = 0; child < 3; ++child) resume(child);
+  sent.clear();
+  for (int round = 0; round < 4; ++round) {
+    resume(1);
+    resume(2);
+  }
+  EXPECT_GE(went_up(SlotKind::kResume), 1) << "the frame upwards may have been lost";
+  EXPECT_LE(went_up(SlotKind::kResume), 2);
+
+  SlotFrame begin{};
+  begin.kind = SlotKind::kBegin;
+  begin.generation = 4;
+  begin.total = pool.generation();
+  pool.from_parent({begin, {}});
+  ASSERT_EQ(pool.state(), Pool::State::kRunning);
+  const auto give_again = [&](std::uint32_t child) {
+    Sent one = share(child, 0, Func::kSum, Datatype::kInt32, std::vector<std::int32_t>{1});
+    one.head.generation = pool.generation();
+    give(pool, one);
+  };
+  for (std::uint32_t child = 0; child < 3; ++child) give_again(child);
+  sent.clear();
+  for (int round = 0; round < 4; ++round) {
+    give_again(1);
+    give_again(2);
+  }
+  EXPECT_GE(went_up(SlotKind::kContribute), 1) << "the frame upwards may have been lost";
+  EXPECT_LE(went_up(SlotKind::kContribute), 2);
+
+  sent.clear();
+  for (int round = 0; round < 4; ++round) {
+    for (std::uint32_t child = 0; child < 3; ++child) give_again(child);
+  }
+  EXPECT_EQ(went_up(SlotKind::kContribute), 4) << "while the lowest one repeats, it serves for all";
+}
+
 TEST_F(PoolTest, AMemberThatIsDoneTakesNoResultAway) {
   Pool pool(shape(2), *this);
   resume_all(pool, 2);
