@@ -144,6 +144,20 @@ module unisono_switch
   logic [Channels-1:0][Ports-1:0][SwitchBytes-1:0]  on_keep;
   node_t [Channels-1:0][Ports-1:0]                  on_address;
   logic [Channels-1:0][Ports-1:0][31:0]             passed, strays;
+
+  // Groups' frames on both channels share the links, so one of both is under way at a time.
+  logic [Channels-1:0] group_wants, group_may, group_busy, group_next;
+  unisono_round_robin #(
+    .Requests(Channels)
+  ) u_groups (
+    .clk_i,
+    .rst_ni,
+    .request_i(group_wants),
+    .advance_i(group_busy == '0),
+    .grant_o  (group_next),
+    .index_o  ()
+  );
+  assign group_may = group_busy == '0 ? group_next : '0;
   for (genvar c = 0; c < int'(Channels); c++) begin : gen_forward
     ports_t unused_bad;
     unisono_switch_forward #(
@@ -156,6 +170,9 @@ module unisono_switch
       .table_valid_i   (way_word),
       .table_address_i (node_t'(reg_word_i[12:0])),
       .table_ports_i   (ports_t'(reg_data_i)),
+      .group_wants_o   (group_wants[c]),
+      .group_may_i     (group_may[c]),
+      .group_busy_o    (group_busy[c]),
       .in_valid_i      (pass_valid[c]),
       .in_ready_o      (pass_ready[c]),
       .in_data_i,

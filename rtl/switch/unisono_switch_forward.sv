@@ -5,7 +5,8 @@
 //
 // A word of a group's frame is taken by each of its ports when that is free, and its input goes on when all have it. One
 // group's frame is under way at a time: two of them could hold a port each for which the other one waits. What goes to
-// one port holds nothing while it waits, so it always comes to its end.
+// one port holds nothing else while it waits, so it always comes to its end. Where other forwards lead to the same links,
+// one of all of them has a group's frame under way at a time: group_may_i is for those.
 //
 // A damaged frame leaves damaged: its last word has no bytes.
 //
@@ -29,6 +30,10 @@ module unisono_switch_forward
   input  logic                              table_valid_i,
   input  node_t                             table_address_i,
   input  logic [Ports-1:0]                  table_ports_i,
+
+  output logic                              group_wants_o,  // a group's frame is to begin
+  input  logic                              group_may_i,    // it may
+  output logic                              group_busy_o,   // one is under way
 
   input  logic [Ports-1:0]                  in_valid_i,
   output logic [Ports-1:0]                  in_ready_o,
@@ -78,14 +83,16 @@ module unisono_switch_forward
     .clk_i,
     .rst_ni,
     .request_i(there & many),
-    .advance_i(!group_q),
+    .advance_i(!group_q && group_may_i),
     .grant_o  (next_holder),
     .index_o  ()
   );
+  assign group_wants_o = !group_q && next_holder != '0;
+  assign group_busy_o  = group_q;
   assign may = ~many | (group_q ? holder_q : '0);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) group_q <= 1'b0;
-    else if (!group_q) group_q <= next_holder != '0;
+    else if (!group_q) group_q <= group_wants_o && group_may_i;
     else if ((holder_q & pop & last) != '0) group_q <= 1'b0;
     if (!group_q) holder_q <= next_holder;
   end

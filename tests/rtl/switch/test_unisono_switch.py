@@ -76,7 +76,7 @@ class Bench(UnitBench):
         """All that passes has come, and nothing else."""
         for port in range(self.ports):
             while any(self.wanted[port]):
-                assert self.took(port, await self.sink.receive(port, timeout_us=100))
+                assert self.took(port, await self.sink.receive(port, timeout_us=1000))
 
 
 @cocotb.test(timeout_time=40, timeout_unit="ms")

@@ -42,6 +42,7 @@ class Bench:
         self.damaged = self.seen_damaged = 0
         self.passed, self.strays = [0] * self.ports, [0] * self.ports
         dut.table_valid_i.value = 0
+        dut.group_may_i.value = 1
         cocotb.start_soon(self.count())
 
     async def count(self) -> None:
@@ -135,6 +136,28 @@ async def groups_from_everywhere(dut: Any) -> None:
     for _ in range(8):
         for lane in range(bench.ports):
             bench.send(lane, bench.rng.choice((0, 0, 1, 2)), bench.rng.randbytes(bench.rng.choice((10, 200, 300))))
+    await bench.finish()
+
+
+@cocotb.test(timeout_time=2, timeout_unit="ms")
+async def a_group_waits_for_others(dut: Any) -> None:
+    """For leave to begin, beside which what goes to one port goes on."""
+    bench = Bench(dut)
+    await bench.begin(groups=0)
+    await bench.write(0, (1 << bench.ports) - 1)
+    for port in range(1, bench.ports):
+        await bench.write(port, 1 << port)
+    dut.group_may_i.value = 0
+    bench.send(0, 0, bench.rng.randbytes(300))
+    bench.send(2, 1, bench.rng.randbytes(300))
+    bench.take(1, await bench.sink.receive(1, timeout_us=20))
+    await ClockCycles(dut.clk_i, 20)
+    assert not any(bench.sink.packets)
+    assert (int(dut.group_wants_o.value), int(dut.group_busy_o.value)) == (1, 0)
+    dut.group_may_i.value = 1
+    await ClockCycles(dut.clk_i, 2)
+    dut.group_may_i.value = 0  # it has begun
+    assert int(dut.group_busy_o.value) == 1
     await bench.finish()
 
 
