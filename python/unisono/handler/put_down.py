@@ -155,14 +155,15 @@ class Words:
         return self._registers[name]
 
     def scalar_second(self, value: Value) -> dict[str, Any]:
-        """The second operand: an immediate if it fits."""
-        if isinstance(value, Const):
-            # Of an element of fewer bits than 64 the sign-extended bits are not looked at.
-            number = signed_number(value.value, value.type.bits) if self._whole(value.type) else value.value
-            if -(1 << 31) <= number < 1 << 31:
-                return {"imm": number & 0xFFFFFFFF, "immediate": True}
+        """The second operand: an immediate if it fits, also of a vector whose lanes are all equal."""
+        number = value
         if isinstance(value, Lanes) and len(set(value.values)) == 1:
-            return self.scalar_second(Const(value.type.of[0], value.values[0]))
+            number = Const(value.type.of[0], value.values[0])
+        if isinstance(number, Const):
+            # Of an element of fewer bits than 64 the sign-extended bits are not looked at.
+            signed = signed_number(number.value, number.type.bits) if self._whole(number.type) else number.value
+            if -(1 << 31) <= signed < 1 << 31:
+                return {"imm": signed & 0xFFFFFFFF, "immediate": True}
         return {"rb": self.register(value)}
 
     def _move(self, into: int, source: int) -> None:

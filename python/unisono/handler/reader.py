@@ -15,6 +15,8 @@ _TOKEN = re.compile(
 _FLAGS = frozenset(("nuw", "nsw", "exact", "inbounds", "fast", "nnan", "ninf", "nsz", "arcp", "contract", "reassoc",
                     "afn", "volatile", "tail", "musttail", "notail", "fastcc", "noundef", "nonnull", "signext",
                     "zeroext", "nocapture", "immarg", "readonly", "writeonly", "noalias", "spir_func"))  # fmt: skip
+#: A null pointer: an address behind all memory, for a variable begins at 0.
+NULL = 1 << 30
 BINARY = frozenset(("add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor",
                     "fadd", "fsub", "fmul", "fdiv"))  # fmt: skip
 CASTS = frozenset(("zext", "sext", "trunc", "bitcast", "fptoui", "fptosi", "uitofp", "sitofp", "fpext", "fptrunc"))
@@ -24,6 +26,11 @@ def float_bits(number: float, bits: int) -> int:
     """A floating-point number's bits."""
     form, back = ("<f", "<I") if bits == 32 else ("<d", "<Q")
     return int(struct.unpack(back, struct.pack(form, number))[0])
+
+
+def _character(found: re.Match[bytes]) -> bytes:
+    """What LLVM writes behind a backslash: another one, or a byte's two digits."""
+    return found[1] if found[1] == b"\\" else bytes([int(found[1], 16)])
 
 
 class _Line:
@@ -127,7 +134,9 @@ class _Line:
             return Ref(kind, token)
         if token.startswith("@"):
             return Address(kind, token)
-        if token in ("zeroinitializer", "undef", "poison", "null", "none"):
+        if token == "null":
+            return Const(kind, NULL)
+        if token in ("zeroinitializer", "undef", "poison", "none"):
             return Lanes(kind, (0,) * kind.count) if kind.is_vector else Const(kind, 0)
         if token in ("true", "false"):
             return Const(kind, int(token == "true"))
@@ -205,7 +214,7 @@ class _Line:
             return bytes(size)
         if token.startswith('c"'):
             text = self.next()[2:-1]
-            return re.sub(rb"\\([0-9A-Fa-f]{2})", lambda m: bytes([int(m[1], 16)]), text.encode("latin-1"))
+            return re.sub(rb"\\(\\|[0-9A-Fa-f]{2})", _character, text.encode("latin-1"))
         if kind.kind == "array" or kind.kind == "struct":
             closing = {"[": "]", "{": "}", "<": "}"}[self.next()]
             if kind.packed:
@@ -223,6 +232,8 @@ class _Line:
             return bytes(out) + bytes(size - len(out))
         value = self.value(kind)
         # A pointer that is null may never be used; one that is used is refused where it is.
+        if kind.kind == "pointer" and isinstance(value, Const):
+            return bytes(size)
         if isinstance(value, Const):
             return value.value.to_bytes(size, "little")
         if isinstance(value, Lanes):
