@@ -17,6 +17,7 @@ from ..errors import UnisonoError
 from . import ir, reader
 from ._isa import MOST_LOOPS, MOST_MEMORY_BYTES, MOST_WORDS, Function, Instruction, Op
 from .allocate import allocate, remove_dead
+from .bounds import bound_loops
 from .coalesce import coalesce, leave_out_empty
 from .flow import find_flow, split_edges
 from .refusal import Refusal
@@ -126,6 +127,7 @@ def _assemble(text: str, source: str) -> bytes:
             raise Refusal(f"{code.name} must be `int {code.name}(void)`", code.line)
         split_edges(code)
         flow = find_flow(code)
+        bound_loops(flow)
         if loops + len(flow.loops) > MOST_LOOPS:
             raise Refusal(f"there are more than {MOST_LOOPS} loops", code.line)
         selected = Selector(flow, places, loops).select()

@@ -1,22 +1,11 @@
-"""Where a function's blocks lead: order, loops, and how often each loop goes round at most."""
+"""Where a function's blocks lead: their order, and loops."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from ._isa import Info
-from .ir import VOID, Block, Code, Const, Inst, Ref, Value
+from .ir import VOID, Block, Code, Inst
 from .refusal import Refusal
-
-#: So far a bound is looked for through what it is made of.
-_DEEPEST = 60
-#: No loop may go round more often.
-MOST_ROUNDS = 1 << 24
-
-_INVERSE = {"eq": "ne", "ne": "eq", "ugt": "ule", "ule": "ugt", "uge": "ult", "ult": "uge", "sgt": "sle", "sle": "sgt",
-            "sge": "slt", "slt": "sge"}  # fmt: skip
-_SWAPPED = {"eq": "eq", "ne": "ne", "ugt": "ult", "ult": "ugt", "uge": "ule", "ule": "uge", "sgt": "slt", "slt": "sgt",
-            "sge": "sle", "sle": "sge"}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -38,6 +27,7 @@ class Flow:
     successors: dict[str, list[str]]
     predecessors: dict[str, list[str]]
     loops: dict[str, Loop]
+    dominators: dict[str, str]  #: the nearest one of each block, of the first block itself
 
 
 def split_edges(code: Code) -> None:
@@ -83,19 +73,13 @@ def find_flow(code: Code) -> Flow:
         for target in successors[name]:
             predecessors[target].append(name)
     dominators = _dominators(order, predecessors)
-
-    def dominates(above: str, below: str) -> bool:
-        while below != above and dominators[below] != below:
-            below = dominators[below]
-        return below == above
-
     place = {name: i for i, name in enumerate(order)}
     loops: dict[str, Loop] = {}
     for name in order:
         for target in successors[name]:
             if place[target] > place[name]:
                 continue
-            if not dominates(target, name):
+            if not dominates(dominators, target, name):
                 raise Refusal("a loop that is entered at two places", code.blocks[name].insts[-1].line)
             loop = loops.setdefault(target, Loop(target, blocks={target}))
             loop.latches.append(name)
@@ -108,11 +92,14 @@ def find_flow(code: Code) -> Flow:
     # Again, so that what is behind a loop stands behind all of it.
     order = _postorder(entry, successors, loops)
     order.reverse()
-    found = Flow(code, order, successors, predecessors, loops)
-    bounds = Bounds(found, dominates)
-    for loop in loops.values():
-        loop.rounds = bounds.rounds(loop)
-    return found
+    return Flow(code, order, successors, predecessors, loops, dominators)
+
+
+def dominates(dominators: dict[str, str], above: str, below: str) -> bool:
+    """Whether all ways to a block lead through another one, or are it."""
+    while below != above and dominators[below] != below:
+        below = dominators[below]
+    return below == above
 
 
 def _postorder(entry: str, successors: dict[str, list[str]], loops: dict[str, Loop]) -> list[str]:
@@ -163,325 +150,3 @@ def _dominators(order: list[str], predecessors: dict[str, list[str]]) -> dict[st
                 nearest[name] = new
                 changed = True
     return nearest
-
-
-@dataclass(frozen=True, slots=True)
-class _Course:
-    """A value that a loop changes: begins at `start`, and is `start + offset + k * step` in round k; with step 0 each
-    round takes at least one bit from it.
-    """
-
-    phi: Inst
-    start: list[Value]
-    step: int
-    offset: int = 0
-    exact: bool = True  #: otherwise `step` is what it moves at least
-
-
-class Bounds:
-    """The largest values that numbers can have, and from them how often loops go round at most.
-
-    A bound that rests on an overflow that does not happen may be too small. Then the handler is stopped at it: machines
-    count rounds. So nothing here has to be proven for wrapping numbers.
-    """
-
-    def __init__(self, flow: Flow, dominates: object) -> None:
-        self._flow = flow
-        self._dominates = dominates
-        self._of: dict[str, Inst] = {}
-        self._block: dict[str, str] = {}
-        for name, block in flow.code.blocks.items():
-            for inst in block.insts:
-                if inst.name:
-                    self._of[inst.name] = inst
-                    self._block[inst.name] = name
-        self._known: dict[str, int] = {}
-        self._asked: set[str] = set()
-        self._rounds: dict[str, int | None] = {}
-
-    def rounds(self, loop: Loop) -> int:
-        """Refusal if there is no bound."""
-        found = self._find_rounds(loop)
-        line = self._line(loop)
-        if found is None:
-            raise Refusal("this loop has no bound that is known when the handler is compiled; count up to a constant, "
-                          "or to a number that cannot be larger than one", line)  # fmt: skip
-        if found > MOST_ROUNDS:
-            raise Refusal(f"this loop may go round {found} times; allowed are {MOST_ROUNDS}: bound it by a constant, "
-                          f"too", line)  # fmt: skip
-        return found
-
-    def _line(self, loop: Loop) -> int:
-        lines = [
-            inst.line for name in (*loop.latches, loop.head) for inst in reversed(self._flow.code.blocks[name].insts)
-        ]
-        return min((line for line in lines if line), default=0)
-
-    def _find_rounds(self, loop: Loop) -> int | None:
-        if loop.head in self._rounds:
-            return self._rounds[loop.head]
-        self._rounds[loop.head] = None  # for whoever asks meanwhile
-        best: int | None = None
-        for name in loop.blocks:
-            last = self._flow.code.blocks[name].insts[-1]
-            if len(last.blocks) < 2 or not all(self._dominates(name, latch) for latch in loop.latches):  # type: ignore[operator]
-                continue
-            leaves = [b not in loop.blocks for b in last.blocks]
-            ways: list[int | None] = []
-            if last.op == "br" and leaves[0] != leaves[1]:
-                ways.append(self._exit(loop, last.args[0], leaves[0]))
-            elif last.op == "switch":  # leaves at a number
-                course = self._course(loop, last.args[0], 0)
-                for value, out in zip(last.args[1:], leaves[1:], strict=True):
-                    ways.append(self._until(course, "eq", value) if course is not None and out else None)
-            best = min([n for n in (best, *ways) if n is not None], default=None)
-        self._rounds[loop.head] = best
-        return best
-
-    def _exit(self, loop: Loop, condition: Value, when: bool) -> int | None:
-        """Rounds before the condition is `when` at the latest."""
-        inst = self._inst(condition)
-        if inst is None:
-            return None
-        if inst.op == "phi" and self._block[inst.name] == loop.head:
-            later = [v for v, b in zip(inst.args, inst.blocks, strict=True) if b in loop.blocks]
-            return 1 if all(v == Const(inst.type, int(when)) for v in later) else None
-        if inst.op == "xor" and inst.args[1] == Const(inst.type, 1):
-            return self._exit(loop, inst.args[0], not when)
-        parts: list[Value] = []
-        if inst.op == ("or" if when else "and"):
-            parts = inst.args
-        elif inst.op == "select" and inst.args[1 if when else 2] == Const(inst.type, int(when)):
-            parts = [inst.args[0], inst.args[2 if when else 1]]
-        if parts:
-            found = [n for part in parts if (n := self._exit(loop, part, when)) is not None]
-            return min(found, default=None)
-        if inst.op != "icmp":
-            return None
-        predicate = inst.text if when else _INVERSE[inst.text]
-        best: int | None = None
-        first, second = inst.args
-        for left, right, how in ((first, second, predicate), (second, first, _SWAPPED[predicate])):
-            course = self._course(loop, left, 0)
-            if course is not None:
-                found_rounds = self._until(course, how, right)
-                if found_rounds is not None:
-                    best = found_rounds if best is None else min(best, found_rounds)
-        return best
-
-    def _until(self, course: _Course, how: str, right: Value) -> int | None:
-        """Rounds before `course how right`."""
-        bits = course.phi.type.bits
-        if how == "eq" and course.step != 0 and not course.exact:
-            return None  # it may step over the number
-        signed = how[0] == "s" or course.step < 0
-        if course.step == 0:
-            small = isinstance(right, Const) and (right.value == 0 if how == "eq" else how in ("ult", "ule"))
-            return bits + 1 if small else None
-        if isinstance(right, Const):
-            high = low = _signed(right.value, bits) if signed else right.value
-        else:
-            high, low = self.most(right), 0
-        begins = [_signed(v.value, bits) if signed else v.value for v in course.start if isinstance(v, Const)]
-        least = min([0, *begins]) if len(begins) < len(course.start) else min(begins)
-        if course.step > 0:
-            if how not in ("eq", "uge", "ugt", "sge", "sgt"):
-                return None
-            if signed and len(begins) < len(course.start) and any(self.most(v) >> (bits - 1) for v in course.start):
-                return None  # it may begin far below 0
-            span = high + how.endswith("gt") - least - course.offset
-        else:
-            if how not in ("eq", "ule", "ult", "sle", "slt"):
-                return None
-            if how == "eq" and low < 0 and low != -1:
-                return None
-            most = max([*begins, *(self.most(v) for v in course.start if not isinstance(v, Const))])
-            span = most + course.offset - low + how.endswith("lt")
-        return max(0, -(-span // abs(course.step)))
-
-    def _course(self, loop: Loop, value: Value, offset: int) -> _Course | None:
-        inst = self._inst(value)
-        if inst is None or self._block[inst.name] not in loop.blocks:
-            return None
-        if inst.op in ("zext", "trunc", "sext", "freeze"):
-            return self._course(loop, inst.args[0], offset)
-        if inst.op == "phi" and self._block[inst.name] == loop.head:
-            return self._phi_course(loop, inst, offset)
-        for phi in self._flow.code.blocks[loop.head].insts:
-            if phi.op == "phi" and Ref(inst.type, inst.name) in phi.args and not self._counts(phi, value):
-                found = self._phi_course(loop, phi, offset)  # what the phi is in the next round
-                if found is not None and found.step != 0:
-                    return replace(found, offset=found.offset + found.step)
-        if inst.op == "add" and isinstance(inst.args[1], Const):
-            return self._course(loop, inst.args[0], offset + _signed(inst.args[1].value, inst.type.bits))
-        if inst.op in ("lshr", "and"):
-            found = self._course(loop, inst.args[0], 0)
-            return found if found is not None and found.step == 0 else None
-        return None
-
-    def _phi_course(self, loop: Loop, phi: Inst, offset: int) -> _Course | None:
-        start: list[Value] = []
-        steps: set[int] = set()
-        for value, block in zip(phi.args, phi.blocks, strict=True):
-            if block not in loop.blocks:
-                start.append(value)
-                continue
-            step = self._step(phi, value)
-            if step is None:
-                return None
-            steps.add(step)
-        if len(steps) != 1:
-            return None
-        (step,) = steps
-        exact = all(b not in loop.blocks or self._counts(phi, v) for v, b in zip(phi.args, phi.blocks, strict=True))
-        return _Course(phi, start, step, offset, exact)
-
-    def _counts(self, phi: Inst, value: Value) -> bool:
-        """Whether a value is the phi and a constant."""
-        inst = self._inst(value)
-        while inst is not None and inst.op == "add" and isinstance(inst.args[1], Const):
-            inst = self._inst(inst.args[0])
-        return inst is phi
-
-    def _step(self, phi: Inst, value: Value) -> int | None:
-        inst = self._inst(value)
-        if inst is None:
-            return None
-        first = inst.args[0] if inst.args else None
-        from_phi = isinstance(first, Ref) and first.name == phi.name
-        added = self._added(phi, value, 8)
-        if added:
-            return added
-        if inst.op in ("lshr", "udiv") and from_phi and isinstance(inst.args[1], Const):
-            return 0 if inst.args[1].value > (inst.op == "udiv") else None
-        if inst.op == "and":
-            for other in inst.args:
-                less = self._inst(other)
-                if (
-                    less is not None
-                    and less.op == "add"
-                    and less.args[0] == Ref(phi.type, phi.name)
-                    and less.args[1] == Const(phi.type, (1 << phi.type.bits) - 1)
-                ):
-                    return 0
-        return None
-
-    def _added(self, phi: Inst, value: Value, depth: int) -> int | None:
-        """What a value is more than the phi, or less, in each round at least; None if it may be neither."""
-        if value == Ref(phi.type, phi.name):
-            return 0
-        inst = self._inst(value)
-        if inst is None or depth == 0:
-            return None
-        if inst.op == "add":
-            for first, second in (inst.args, reversed(inst.args)):
-                before = self._added(phi, first, depth - 1)
-                if before is not None:
-                    if isinstance(second, Const):
-                        return before + _signed(second.value, second.type.bits)
-                    # A number with its highest bit set would be less.
-                    small = self.most(second) >> (second.type.bits - 1) == 0
-                    return before + self.least(second) if before >= 0 and small else None
-        if inst.op == "select" or (inst.op == "phi" and inst.name != phi.name):
-            ways = [self._added(phi, v, depth - 1) for v in (inst.args[1:] if inst.op == "select" else inst.args)]
-            known = [way for way in ways if way is not None]
-            if len(known) == len(ways):
-                return min(known) if min(known) >= 0 else (max(known) if max(known) <= 0 else None)
-        return None
-
-    def least(self, value: Value, depth: int = 8) -> int:
-        """The smallest unsigned number that a value can be, as far as that is seen."""
-        if isinstance(value, Const):
-            return value.value
-        inst = self._inst(value)
-        if inst is None or depth == 0:
-            return 0
-        if inst.op == "zext":
-            return self.least(inst.args[0], depth - 1)
-        if inst.op == "or" or (inst.op == "call" and inst.text.startswith("llvm.umax")):
-            return max(self.least(v, depth - 1) for v in inst.args)
-        if inst.op == "add" and sum(self.most(v) for v in inst.args) < 1 << inst.type.bits:
-            return sum(self.least(v, depth - 1) for v in inst.args)
-        if inst.op in ("select", "phi"):
-            return min(self.least(v, depth - 1) for v in (inst.args[1:] if inst.op == "select" else inst.args))
-        return 0
-
-    def _inst(self, value: Value) -> Inst | None:
-        return self._of.get(value.name) if isinstance(value, Ref) else None
-
-    def most(self, value: Value) -> int:
-        """The largest unsigned number that a value can be."""
-        whole = (1 << value.type.bits) - 1
-        if isinstance(value, Const):
-            return value.value
-        if (
-            not isinstance(value, Ref)
-            or value.type.kind != "int"
-            or value.name in self._asked
-            or len(self._asked) > _DEEPEST
-        ):
-            return whole
-        if value.name not in self._known:
-            self._asked.add(value.name)
-            self._known[value.name] = min(whole, self._most_of(self._of[value.name], whole))
-            self._asked.discard(value.name)
-        return self._known[value.name]
-
-    def _most_of(self, inst: Inst, whole: int) -> int:
-        args = inst.args
-        if inst.op in ("zext", "freeze", "trunc"):
-            return self.most(args[0])
-        if inst.op == "and":
-            return min(self.most(args[0]), self.most(args[1]))
-        if inst.op in ("or", "xor"):
-            return int((1 << max(self.most(args[0]).bit_length(), self.most(args[1]).bit_length())) - 1)
-        if inst.op == "lshr" and isinstance(args[1], Const):
-            return self.most(args[0]) >> args[1].value
-        if inst.op == "udiv" and isinstance(args[1], Const) and args[1].value:
-            return self.most(args[0]) // args[1].value
-        if inst.op == "urem":
-            return min(self.most(args[0]), max(0, self.most(args[1]) - 1))
-        if inst.op == "add":
-            if isinstance(args[1], Const) and args[1].value >> (inst.type.bits - 1):  # a - constant
-                less = (1 << inst.type.bits) - args[1].value
-                # Where a is smaller the loop behind it is not entered, or goes round until it is stopped.
-                return max(0, self.most(args[0]) - less)
-            total = self.most(args[0]) + self.most(args[1])
-            return total if total <= whole else whole
-        if inst.op == "mul":
-            return min(whole, self.most(args[0]) * self.most(args[1]))
-        if inst.op == "shl" and isinstance(args[1], Const):
-            return min(whole, self.most(args[0]) << args[1].value)
-        if inst.op == "select":
-            return max(self.most(args[1]), self.most(args[2]))
-        if inst.op == "phi":
-            return self._most_phi(inst)
-        if inst.op == "call":
-            if inst.text.startswith("us_") and inst.text[3:].upper() in Info.__members__:
-                return Info[inst.text[3:].upper()].most
-            if inst.text.startswith("llvm.umin"):
-                return min(self.most(args[0]), self.most(args[1]))
-            if inst.text.startswith(("llvm.umax", "llvm.smax")):
-                return max(self.most(args[0]), self.most(args[1]))
-            if inst.text.startswith("llvm.smin"):  # of numbers that are not negative, which a bound is
-                return min(self.most(args[0]), self.most(args[1]))
-            if inst.text.startswith(("llvm.ctpop", "llvm.ctlz", "llvm.cttz")):
-                return inst.type.bits
-        return whole
-
-    def _most_phi(self, inst: Inst) -> int:
-        loop = self._flow.loops.get(self._block[inst.name])
-        if loop is not None:
-            course = self._phi_course(loop, inst, 0)
-            if course is not None and (course.exact or course.step <= 0):
-                begin = max(self.most(v) for v in course.start)
-                if course.step <= 0:
-                    return begin
-                rounds = self._find_rounds(loop)
-                if rounds is not None:
-                    return begin + rounds * course.step
-        return max(self.most(v) for v in inst.args)
-
-
-def _signed(value: int, bits: int) -> int:
-    return value - (1 << bits) if value >> (bits - 1) else value
