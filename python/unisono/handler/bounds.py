@@ -11,6 +11,8 @@ from .refusal import Refusal
 
 #: So far a bound is looked for through what it is made of.
 _DEEPEST = 60
+#: Counters of so many bits may go round all their numbers.
+_NARROW = 16
 #: No loop may go round more often.
 MOST_ROUNDS = 1 << 24
 
@@ -30,7 +32,7 @@ def bound_loops(flow: Flow) -> None:
 @dataclass(frozen=True, slots=True)
 class _Course:
     """A value that a loop changes: begins at `start`, and is `start + offset + k * step` in round k; with step 0 each
-    round takes at least one bit from it.
+    round takes at least one bit from it or, if it `grows`, makes it twice as much at least.
     """
 
     phi: Inst
@@ -38,6 +40,7 @@ class _Course:
     step: int
     offset: int = 0
     exact: bool = True  #: otherwise `step` is what it moves at least
+    grows: bool = False
 
 
 class Bounds:
@@ -95,7 +98,7 @@ class Bounds:
             elif last.op == "switch":  # leaves at a number
                 course = self._course(loop, last.args[0], 0)
                 for value, out in zip(last.args[1:], leaves[1:], strict=True):
-                    ways.append(self._until(course, "eq", value) if course is not None and out else None)
+                    ways.append(self._until(loop, course, "eq", value) if course is not None and out else None)
             best = min([n for n in (best, *ways) if n is not None], default=None)
         self._rounds[loop.head] = best
         return best
@@ -126,40 +129,63 @@ class Bounds:
         for left, right, how in ((first, second, predicate), (second, first, _SWAPPED[predicate])):
             course = self._course(loop, left, 0)
             if course is not None:
-                found_rounds = self._until(course, how, right)
+                found_rounds = self._until(loop, course, how, right)
                 if found_rounds is not None:
                     best = found_rounds if best is None else min(best, found_rounds)
         return best
 
-    def _until(self, course: _Course, how: str, right: Value) -> int | None:
+    def _until(self, loop: Loop, course: _Course, how: str, right: Value) -> int | None:
         """Rounds before `course how right`."""
         bits = course.phi.type.bits
         if how == "eq" and course.step != 0 and not course.exact:
             return None  # it may step over the number
-        signed = how[0] == "s" or course.step < 0
         if course.step == 0:
-            small = isinstance(right, Const) and (right.value == 0 if how == "eq" else how in ("ult", "ule"))
-            return bits + 1 if small else None
+            return bits + 1 if self._ends_by_bits(course, how, right) else None
+        if how == "eq" and abs(course.step) == 1 and (around := self._around(course, right)) is not None:
+            return around
+        signed = how[0] == "s" or course.step < 0
         if isinstance(right, Const):
             high = low = _signed(right.value, bits) if signed else right.value
         else:
-            high, low = self.most(right), 0
-        begins = [_signed(v.value, bits) if signed else v.value for v in course.start if isinstance(v, Const)]
-        least = min([0, *begins]) if len(begins) < len(course.start) else min(begins)
+            high, low = self.most_at(right, loop.head), 0
         if course.step > 0:
             if how not in ("eq", "uge", "ugt", "sge", "sgt"):
                 return None
-            if signed and len(begins) < len(course.start) and any(self.most(v) >> (bits - 1) for v in course.start):
+            lows = [v.value if isinstance(v, Const) and how[0] == "u" else self.lowest(v) for v in course.start]
+            if signed and None in lows:
                 return None  # it may begin far below 0
+            # If it counts up to a number, it does not begin above that.
+            least = min(0 if n is None or (n < 0 and how[0] == "u") else n for n in lows)
             span = high + how.endswith("gt") - least - course.offset
         else:
+            begins = [self.most_at(v, loop.head) for v in course.start if not isinstance(v, Const)]
+            if how in ("uge", "ugt"):  # below 0 it is large
+                most = max([*begins, *(v.value for v in course.start if isinstance(v, Const))])
+                return (most + course.offset) // -course.step + 2
             if how not in ("eq", "ule", "ult", "sle", "slt"):
                 return None
             if how == "eq" and low < 0 and low != -1:
                 return None
-            most = max([*begins, *(self.most(v) for v in course.start if not isinstance(v, Const))])
+            most = max([*begins, *(_signed(v.value, bits) for v in course.start if isinstance(v, Const))])
             span = most + course.offset - low + how.endswith("lt")
         return max(0, -(-span // abs(course.step)))
+
+    @staticmethod
+    def _ends_by_bits(course: _Course, how: str, right: Value) -> bool:
+        """Whether a number that is halved, or doubled, in each round is what ends the loop."""
+        zero = isinstance(right, Const) and right.value == 0
+        if course.grows:
+            return (zero and course.exact) if how == "eq" else how in ("uge", "ugt", "sge", "sgt")
+        return isinstance(right, Const) and (zero if how == "eq" else how in ("ult", "ule"))
+
+    @staticmethod
+    def _around(course: _Course, right: Value) -> int | None:
+        """Rounds before a counter, which may wrap, is equal to a number; None: it is not bounded by that."""
+        bits = course.phi.type.bits
+        if isinstance(right, Const) and all(isinstance(v, Const) for v in course.start):
+            ways = [right.value - v.value - course.offset for v in course.start if isinstance(v, Const)]
+            return max(way * course.step % (1 << bits) for way in ways)
+        return 1 << bits if bits <= _NARROW else None
 
     def _course(self, loop: Loop, value: Value, offset: int) -> _Course | None:
         inst = self._inst(value)
@@ -172,7 +198,7 @@ class Bounds:
         for phi in self._flow.code.blocks[loop.head].insts:
             if phi.op == "phi" and Ref(inst.type, inst.name) in phi.args and not self._counts(phi, value):
                 found = self._phi_course(loop, phi, offset)  # what the phi is in the next round
-                if found is not None and found.step != 0:
+                if found is not None and (found.step != 0 or found.grows):
                     return replace(found, offset=found.offset + found.step)
         if inst.op == "add" and isinstance(inst.args[1], Const):
             return self._course(loop, inst.args[0], offset + _signed(inst.args[1].value, inst.type.bits))
@@ -184,6 +210,11 @@ class Bounds:
     def _phi_course(self, loop: Loop, phi: Inst, offset: int) -> _Course | None:
         start: list[Value] = []
         steps: set[int] = set()
+        later = [v for v, b in zip(phi.args, phi.blocks, strict=True) if b in loop.blocks]
+        if all(self._doubles(phi, v) for v in later):
+            begin = [v for v, b in zip(phi.args, phi.blocks, strict=True) if b not in loop.blocks]
+            shifted = all((inst := self._inst(v)) is not None and inst.op == "shl" for v in later)
+            return _Course(phi, begin, 0, offset, shifted, True)
         for value, block in zip(phi.args, phi.blocks, strict=True):
             if block not in loop.blocks:
                 start.append(value)
@@ -204,6 +235,14 @@ class Bounds:
         while inst is not None and inst.op == "add" and isinstance(inst.args[1], Const):
             inst = self._inst(inst.args[0])
         return inst is phi
+
+    def _doubles(self, phi: Inst, value: Value) -> bool:
+        """Whether a value is the phi times two, or more."""
+        inst = self._inst(value)
+        if inst is None or inst.op not in ("shl", "mul") or inst.args[0] != Ref(phi.type, phi.name):
+            return False
+        by = inst.args[1]
+        return isinstance(by, Const) and _signed(by.value, by.type.bits) > (inst.op == "mul")
 
     def _step(self, phi: Inst, value: Value) -> int | None:
         inst = self._inst(value)
@@ -244,6 +283,15 @@ class Bounds:
                     # A number with its highest bit set would be less.
                     small = self.most(second) >> (second.type.bits - 1) == 0
                     return before + self.least(second) if before >= 0 and small else None
+        loops = self._flow.loops
+        inner = loops.get(self._block[inst.name]) if inst.op == "phi" else None
+        if inner is not None and inner.head in loops[self._block[phi.name]].blocks and inst.name != phi.name:
+            # A loop in this one goes on from there.
+            course = self._phi_course(inner, inst, 0)
+            if course is None or course.step <= 0:
+                return None
+            begins = [self._added(phi, v, depth - 1) for v in course.start]
+            return min((n for n in begins if n is not None and None not in begins), default=None)
         if inst.op == "select" or (inst.op == "phi" and inst.name != phi.name):
             ways = [self._added(phi, v, depth - 1) for v in (inst.args[1:] if inst.op == "select" else inst.args)]
             known = [way for way in ways if way is not None]
@@ -315,7 +363,8 @@ class Bounds:
         if inst.op == "shl" and isinstance(args[1], Const):
             return min(whole, self.most(args[0]) << args[1].value)
         if inst.op == "select":
-            return max(self.most(args[1]), self.most(args[2]))
+            condition = self._inst(args[0])
+            return max(self._limited(args[1], condition, True), self._limited(args[2], condition, False))
         if inst.op == "phi":
             return self._most_phi(inst)
         if inst.op == "call":
@@ -342,7 +391,71 @@ class Bounds:
                 rounds = self._find_rounds(loop)
                 if rounds is not None:
                     return begin + rounds * course.step
-        return max(self.most(v) for v in inst.args)
+        return max(self.most_at(v, b) for v, b in zip(inst.args, inst.blocks, strict=True))
+
+    def most_at(self, value: Value, block: str) -> int:
+        """The largest unsigned number that a value can be in a block, by the conditions on all ways to it, too."""
+        most = self.most(value)
+        flow = self._flow
+        if not isinstance(value, Ref):
+            return most
+        while (above := flow.dominators[block]) != block:
+            last = flow.code.blocks[above].insts[-1]
+            if last.op == "br" and len(set(last.blocks)) == 2 and flow.predecessors[block] == [above]:
+                most = min(most, self._limited(value, self._inst(last.args[0]), last.blocks[0] == block))
+            block = above
+        return most
+
+    def _limited(self, value: Value, condition: Inst | None, when: bool) -> int:
+        """The largest unsigned number that a value can be if a condition is true, or false."""
+        most = self.most(value)
+        if condition is None or condition.op != "icmp":
+            return most
+        first, second = condition.args
+        how = condition.text if when else _INVERSE[condition.text]
+        for left, right, predicate in ((first, second, how), (second, first, _SWAPPED[how])):
+            # Of signed numbers one that is negative is no bound.
+            if left == value and predicate in ("ult", "ule", "slt", "sle", "eq"):
+                most = min(most, max(0, self.most(right) - predicate.endswith("lt")))
+        return most
+
+    def lowest(self, value: Value, depth: int = 8) -> int | None:
+        """The smallest number, with its sign, that a value can be; None if it may be any."""
+        bits = value.type.bits
+        if isinstance(value, Const):
+            return _signed(value.value, bits)
+        inst = self._inst(value)
+        usual = 0 if self.most(value) >> (bits - 1) == 0 else None
+        if inst is None or depth == 0:
+            return usual
+        if inst.op == "sext":
+            low = self.lowest(inst.args[0], depth - 1)
+            return -(1 << (inst.args[0].type.bits - 1)) if low is None else low
+        if inst.op not in ("add", "sub", "mul", "shl", "or", "freeze", "trunc", "select", "phi"):
+            return usual
+        if inst.op == "phi" and self._block[inst.name] in self._flow.loops:
+            course = self._phi_course(self._flow.loops[self._block[inst.name]], inst, 0)
+            return usual if course is None or course.step < 0 else self._all_lowest(course.start, depth)
+        args = inst.args[1:] if inst.op == "select" else inst.args
+        if inst.op == "sub":
+            first, less = self.lowest(args[0], depth - 1), self.lowest(args[1], depth - 1)
+            return None if first is None or less is None or less < 0 else first - self.most(args[1])
+        lows = [self.lowest(v, depth - 1) for v in args]
+        known = [low for low in lows if low is not None]
+        if len(known) < len(lows):
+            return None
+        if inst.op == "add":
+            return sum(known)
+        if min(known) >= 0 or inst.op in ("select", "phi", "freeze"):
+            return min(known) if inst.op in ("select", "phi", "freeze") else usual
+        if isinstance(args[-1], Const) and inst.op in ("mul", "shl") and known[1] >= 0:
+            return known[0] * known[1] if inst.op == "mul" else known[0] << known[1]
+        return None
+
+    def _all_lowest(self, values: list[Value], depth: int) -> int | None:
+        lows = [self.lowest(v, depth - 1) for v in values]
+        known = [low for low in lows if low is not None]
+        return min(known) if len(known) == len(lows) else None
 
 
 def _signed(value: int, bits: int) -> int:

@@ -54,6 +54,29 @@ int payload(void) {
 }""",
 }
 
+#: Loops: each is bounded, and no bound is too small.
+LOOPS = {
+    "from below zero": "for (int i = (int)us_u8_at(0) - 10; i < 20; ++i)",
+    "from a negative number": "for (int i = -(int)(us_u8_at(0) & 15); i <= (int)(us_u8_at(1) & 15); ++i)",
+    "from one of two": "for (int i = us_u8_at(0) & 1 ? -7 : us_u8_at(1) - 3; i < 300; i += 2)",
+    "around a byte": "for (uint8_t i = 250; i != 5; ++i)",
+    "down around a byte": "for (uint8_t i = us_u8_at(0), k = 1; k || i; --i, k = 0)",
+    "down until it is large": "for (uint32_t i = 9; i < 10; --i)",
+    "down from a number until it is large": "for (uint32_t i = us_u8_at(0) & 15; i < 16; i -= 3)",
+    "a bit to the left": "for (uint32_t i = 1; i; i <<= 1)",
+    "doubled": "for (uint32_t i = 1; i < 32; i *= 2)",
+    "doubled up to a number": "for (uint64_t i = 3; i <= us_u16_at(0); i *= 2)",
+    "ten times as much": "for (uint32_t i = 1; i <= 100000; i *= 10)",
+    "bounded by hand": "for (uint32_t i = 0, n = us_u32_at(0) > 50 ? 50 : us_u32_at(0); i < n; ++i)",
+    "bounded by hand, signed": "for (int i = 0, n = (int)us_u32_at(0) > 50 ? 50 : (int)us_u32_at(0); i < n; ++i)",
+    "bounded before": "const int m = (int)us_u32_at(0); if (m < 0 || m > 64) return US_DROP; for (int i = m; i--;)",
+    "bounded by the length": "const uint32_t n = us_u16_at(0); if (2 * n > us_length()) return US_DROP; "
+    "for (uint32_t i = 0; i < n; ++i)",
+    "from a signed byte": "for (int i = (int8_t)us_u8_at(0); i < 20; ++i)",
+    "on by a loop inside": "for (uint32_t i = 0; i < us_length(); ) "
+    "for (uint32_t k = 0; k++ <= (us_u8_at(i & 31) & 3); ++i)",
+}
+
 
 def compare(text: str, folder: Path) -> handler.Handler:
     """Compares all that it writes, for messages of random and of equal bytes."""
@@ -74,3 +97,12 @@ def compare(text: str, folder: Path) -> handler.Handler:
 @pytest.mark.parametrize("name", SOURCES)
 def test_bits_are_those_of_native_code(name: str, tmp_path: Path) -> None:
     compare(SOURCES[name], tmp_path)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_bounds_are_no_smaller_than_loops(loop: str, tmp_path: Path) -> None:
+    compare(
+        f"static uint32_t x[4];\nint payload(void) {{\n  {LOOPS[loop]} {{\n    x[i & 3] += us_u8_at(i & 31) + i;\n"
+        "    us_put_u8(i);\n  }\n  us_put_u32(x[0] + 3 * x[1] + 5 * x[2] + 7 * x[3]);\n  return 0;\n}\n",
+        tmp_path,
+    )
