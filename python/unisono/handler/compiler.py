@@ -28,12 +28,14 @@ from .words import NONE, Part, Selected, Word
 #: Options by which clang leaves loops and vectors as they are written. Its target hands vectors over whole.
 OPTIONS = ("--target=nvptx64", "-std=gnu11", "-S", "-emit-llvm", "-O2", "-gline-tables-only", "-ffreestanding",
            "-ffp-contract=off", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-fno-finite-loops",
-           "-fno-strict-aliasing", "-fno-math-errno", "-fno-discard-value-names", "-Wall", "-Wno-psabi",
+           "-fno-strict-aliasing", "-nostdlibinc", "-Werror=implicit-function-declaration",
+           "-fno-crash-diagnostics", "-fno-math-errno", "-fno-discard-value-names", "-Wall", "-Wno-psabi",
            "-Wno-unused-function", "-fno-color-diagnostics", "-Xclang", "-disable-lifetime-markers",
            "-mllvm", "-replexitval=never", "-mllvm", "-disable-vector-combine",
            "-mllvm", "-inline-threshold=1000000", "-mllvm", "-inlinecold-threshold=1000000",
            "-mllvm", "-inline-cold-callsite-threshold=1000000")  # fmt: skip
 OPERATOR = "us_operator"  #: the variable that unisono_operator.h declares
+_ERROR = re.compile(r": (fatal )?error: ")
 _SECONDS = 60  #: for clang
 _CLANGS = ("clang-14", "clang")
 _BACK, _ALWAYS = Op.AGAIN, 2
@@ -69,11 +71,16 @@ def to_ir(source: Path, macros: tuple[str, ...] = ()) -> str:
     except subprocess.TimeoutExpired:
         raise HandlerError(f"{source}: clang takes longer than {_SECONDS} seconds; make the source smaller") from None
     if done.returncode != 0:
-        said = [line for line in done.stderr.splitlines() if ": error: " in line or ": fatal error: " in line]
-        raise HandlerError(
-            "\n".join(said).replace(": error: ", ": ") or f"{source}: clang fails: {done.stderr.strip()}"
-        )
+        raise HandlerError(_errors(done.stderr, source))
     return done.stdout
+
+
+def _errors(said: str, source: Path) -> str:
+    """What clang says is wrong, `file:line:column: reason` in each line."""
+    lines = [line for line in said.splitlines() if _ERROR.search(line) and not line.startswith("clang")]
+    if not lines:  # nothing is wrong with a line: clang cannot be run so, or has crashed
+        return f"{source}: clang fails: {(said.strip().splitlines() or ['it says nothing'])[-1]}"
+    return "\n".join(re.sub(r" \[-W[^\]]*\]$", "", _ERROR.sub(": ", line)) for line in lines)
 
 
 def compile_handler(source: str | os.PathLike[str], macros: tuple[str, ...] = ()) -> bytes:
@@ -95,14 +102,16 @@ def assemble(text: str, source: str) -> bytes:
 
 
 def _line_of(variable: str, source: str) -> int:
-    """The first line that names a variable: IR that has lines of code only does not say it. 0 if there is none."""
+    """The first line that names a variable: IR that has lines of code only does not say it. 0 if there is none. Of
+    `payload.table`, a function's own, the function's name does not count.
+    """
     try:
         text = Path(source).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return 0
     if variable:
         for number, line in enumerate(text.splitlines(), 1):
-            if re.search(rf"\b{re.escape(variable)}\b", line):
+            if re.search(rf"\b{re.escape(variable.split('.')[-1])}\b", line):
                 return number
     return 0
 

@@ -17,6 +17,7 @@ _FLAGS = frozenset(("nuw", "nsw", "exact", "inbounds", "fast", "nnan", "ninf", "
                     "zeroext", "nocapture", "immarg", "readonly", "writeonly", "noalias", "spir_func"))  # fmt: skip
 #: A null pointer: an address behind all memory, for a variable begins at 0.
 NULL = 1 << 30
+_BEGINS = "a variable that begins as an address; pointers cannot stay in memory"
 BINARY = frozenset(("add", "sub", "mul", "udiv", "sdiv", "urem", "srem", "shl", "lshr", "ashr", "and", "or", "xor",
                     "fadd", "fsub", "fmul", "fdiv"))  # fmt: skip
 CASTS = frozenset(("zext", "sext", "trunc", "bitcast", "fptoui", "fptosi", "uitofp", "sitofp", "fpext", "fptrunc"))
@@ -79,7 +80,7 @@ class _Line:
         found = self._plain_type()
         while self.peek() in ("*", "addrspace", "(") and not (called and self.peek() == "("):
             if self.accept("*"):
-                found = Type("pointer", 64, (found,))
+                found = Type("pointer", 64)
             else:
                 raise Refusal("a pointer to a function or to another address space; handlers have neither")
         return found
@@ -230,6 +231,8 @@ class _Line:
             if kind.packed:
                 self.expect(">")
             return bytes(out) + bytes(size - len(out))
+        if token in ("trunc", "sub", "blockaddress", "ptrtoint", "inttoptr"):
+            raise Refusal(_BEGINS)
         value = self.value(kind)
         # A pointer that is null may never be used; one that is used is refused where it is.
         if kind.kind == "pointer" and isinstance(value, Const):
@@ -238,7 +241,7 @@ class _Line:
             return value.value.to_bytes(size, "little")
         if isinstance(value, Lanes):
             return b"".join(v.to_bytes(kind.of[0].bytes(), "little") for v in value.values)
-        raise Refusal("a variable that begins as an address; pointers cannot stay in memory")
+        raise Refusal(_BEGINS)
 
 
 class Reader:
@@ -255,7 +258,7 @@ class Reader:
         """A type that has a name."""
         found = self._resolved.get(name)
         if found is None:
-            found = Type("other")
+            found = self._resolved[name] = Type("other")  # of a structure that points to itself no more is asked
             if name in self.types:
                 found = _Line(self, self.types[name]).type()
             self._resolved[name] = found
@@ -307,7 +310,11 @@ class Reader:
             kind = line.type()
             image = line.image(kind)
         except Refusal as refusal:
-            raise Refusal(f"variable {name[1:]}: {refusal.reason}", variable=name[1:]) from None
+            called = name[1:].split(".")[-1]  # of `payload.table`, a function's own, what the source says
+            reason = f"variable {called}: {refusal.reason}"
+            if name.startswith("@reltable."):  # of pointers, which LLVM has made numbers
+                reason = f"a table of addresses in {called}; pointers cannot stay in memory"
+            raise Refusal(reason, variable=name[1:]) from None
         aligned = re.search(r", align (\d+)", row)
         alignment = int(aligned[1]) if aligned else kind.alignment()
         self.module.variables[name] = Variable(name[1:], kind, image, min(alignment, 128))
@@ -417,7 +424,7 @@ def _read_inst(line: _Line) -> Inst | None:
             if not isinstance(number, Const):
                 raise Refusal("an array whose size is not known when the handler is compiled")
             count = number.value
-        return Inst(op, Type("pointer", 64, (base,)), name, [], base=Type("array", of=(base,), count=count))
+        return Inst(op, Type("pointer", 64), name, [], base=Type("array", of=(base,), count=count))
     if op == "br":
         if line.accept("label"):
             return Inst(op, VOID, blocks=[line.next()])

@@ -74,6 +74,20 @@ def refusal(tmp_path: Path, text: str) -> str:
         ("int payload(void) {\n  uint32_t n[us_u8_at(0)];\n  for (int i = 0; i < 9; ++i) n[us_u8_at(i)] = i;\n"
          "  us_put_u32(n[us_u8_at(9)]);\n  return 0;\n}",
          "h.c:3:13: variable length arrays are not supported"),
+        ("#include <math.h>\nint payload(void) { us_put_f32(sqrtf(us_f32_at(0))); return 0; }",
+         "h.c:2:10: 'math.h' file not found"),
+        ("int payload(void) {\n  return total();\n}", "h.c:3:10: implicit declaration of function 'total'"),
+        ("struct node {\n  struct node* next;\n  uint32_t value;\n};\nstatic struct node list[4];\n"
+         "int payload(void) {\n  list[us_u8_at(0) & 3].next = &list[us_u8_at(1) & 3];\n  return 0;\n}\n"
+         "int completion(void) {\n  us_put_u32(list[us_tag() & 3].next->value);\n  return 0;\n}",
+         "h.c:8: a pointer is kept in memory"),
+        ("static const char* const names[] = {\"a\", \"b\"};\nint payload(void) {\n"
+         "  us_put_u8(names[us_u8_at(0) & 1][0]);\n  return 0;\n}", "pointers cannot stay in memory"),
+        ("int payload(void) {\n  void* places[2] = {&&one, &&two};\n  goto* places[us_u8_at(0) & 1];\n"
+         "one:\n  us_put_u8(1);\n  return 0;\ntwo:\n  us_put_u8(2);\n  return 0;\n}",
+         "h.c:3: variable places: a variable that begins as an address; pointers cannot stay in memory"),
+        ("static int last(int n, ...) {\n  __builtin_va_list list;\n  __builtin_va_start(list, n);\n"
+         "  return __builtin_va_arg(list, int);\n}\nint payload(void) {\n  return last(1, us_u8_at(0));\n}", "h.c"),
         ("int payload(void) {\n  const __int128 x = (__int128)us_u64_at(0) * us_u64_at(8);\n"
          "  us_put_u64((uint64_t)(x >> 64));\n  return 0;\n}", "h.c:3: "),
     ],
