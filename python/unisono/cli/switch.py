@@ -103,6 +103,9 @@ def _start(options: argparse.Namespace) -> int:
             address(options.listen, "--listen")
         if options.uplink is not None:
             address(options.uplink, "--uplink")
+            if options.uplink == options.listen:
+                raise AggregationError(f"--uplink names {options.listen}, where this switch listens; name the switch "
+                                       f"above it, or leave --uplink out")  # fmt: skip
         for name, value, least, most in (
             ("--slots", options.slots, 8, MOST_SLOTS),
             ("--threads", options.threads, 1, MOST_THREADS),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from . import table as tables
 from .asking import plain
 
 #: Of the counters of a switch, those that are shown only if something came; and what they mean.
@@ -33,10 +33,13 @@ def _text(value: object) -> str:
 
 
 def _table(*columns: str) -> Table:
-    """Columns; those whose names begin with > have numbers."""
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", border_style="dim", pad_edge=False)
+    """Columns: those whose names begin with > have numbers, and those with * take several lines where a terminal is
+    too narrow for all of them.
+    """
+    table = tables.plain()
     for name in columns:
-        table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left", no_wrap=True)
+        table.add_column(name.lstrip(">*"), justify="right" if name.startswith(">") else "left",
+                         no_wrap=not name.startswith("*"), overflow="fold")  # fmt: skip
     return table
 
 
@@ -45,7 +48,7 @@ def print_status(console: Console, status: dict[str, Any]) -> None:
     counters = status["counters"]
     draining = ", [yellow]is being drained[/]" if status["draining"] else ""
     console.print(f"[bold]switch {_text(status['name'])}[/] at {_text(status['listen'])}{draining}")
-    table = _table("", "")
+    table = _table("", "*")
     table.show_header = False
     uplink = status["uplink"]
     if uplink is None:
@@ -75,7 +78,7 @@ def print_jobs(console: Console, answer: dict[str, Any]) -> None:
     if not answer["jobs"]:
         console.print("no jobs")
         return
-    table = _table("job", "communicators", ">slots", ">frames", ">bytes", "program")
+    table = _table("job", "*communicators", ">slots", ">frames", ">bytes", "*program")
     for job in answer["jobs"]:
         numbers = ", ".join(map(str, job["communicators"]))
         counts = (f"{job[name]:,}" for name in ("slots", "frames", "bytes"))
@@ -102,7 +105,7 @@ def print_pools(console: Console, answer: dict[str, Any]) -> None:
         )
         if pool["state"] == "refused":
             console.print(f"[red]{_text(pool['refusal'])}[/]")
-        table = _table("member", "is", "waited for by")
+        table = _table("member", "*is", "waited for by")
         waited: dict[int, list[int]] = {}
         for wait in pool["waits"]:
             for member in wait["missing"]:
@@ -128,7 +131,7 @@ def print_handlers(console: Console, answer: dict[str, Any]) -> None:
     """The answer to `stat`."""
     memory = answer["memory_bytes"]
     if answer["handlers"]:
-        table = _table("handler", "hash", "job", ">bytes", ">packets", ">instructions", ">stops")
+        table = _table("*handler", "hash", "job", ">bytes", ">packets", ">instructions", ">stops")
         for one in answer["handlers"]:
             stops = sum(one["stops"].values())
             table.add_row(
@@ -144,7 +147,7 @@ def print_handlers(console: Console, answer: dict[str, Any]) -> None:
     else:
         console.print("no handlers")
     if answer.get("operators"):  # which switches of earlier releases do not list
-        table = _table("operator of", "communicator", "hash", "element", ">bytes", ">elements", ">stops")
+        table = _table("*operator of", "communicator", "hash", "element", ">bytes", ">elements", ">stops")
         for one in answer["operators"]:
             table.add_row(
                 _text(one["job_name"]), str(one["communicator"]), _text(one["hash"])[:8], f"{one['element_bytes']} B",

@@ -165,6 +165,7 @@ def test_a_stranger_at_a_switch_is_sent_away_and_counted(running: Switch) -> Non
         (["status", "fd00::1:7000"], "'fd00::1:7000' is no address"),
         (["start", "--listen", "rack1"], "--listen: 'rack1' is no address"),
         (["start", "--listen", "127.0.0.1:0", "--uplink", "x:y"], "--uplink: 'x:y' is no address"),
+        (["start", "--listen", "rack1:7000", "--uplink", "rack1:7000"], "--uplink names rack1:7000, where this switch"),
         (["start", "--listen", "127.0.0.1:0", "--slots", "3"], "--slots is 3; allowed are 8 to"),
         (["start", "--listen", "127.0.0.1:0", "--threads", "0"], "--threads is 0; allowed are 1 to 256"),
         (["start", "--listen", "127.0.0.1:0", "--name", "a b"], "its name may have up to 64 printable characters"),
