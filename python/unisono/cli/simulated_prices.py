@@ -22,6 +22,7 @@ NAME = "unisono-network-price"
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parents[1]  #: of the checkout, if the package is used from one
 SECONDS = 60  #: for the simulation of all algorithms; what is left by then has closed forms only
+LEAST_RANKS, MOST_RANKS = 2, 128
 GRACE = 30  #: more, until the program is ended
 #: Parameters of closed forms, with the letter that the papers have for them.
 PARAMETERS = {
@@ -119,6 +120,8 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         raise InvalidArgumentError(f"--network: there is no file {options.network}")
     collective = Collective[options.operation.upper()]
     ranks = 2 if options.ranks is None else options.ranks
+    if not LEAST_RANKS <= ranks <= MOST_RANKS:
+        raise InvalidArgumentError(f"--ranks is {ranks}; allowed are {LEAST_RANKS} to {MOST_RANKS} with --network")
     if collective.name.endswith("V"):
         raise InvalidArgumentError(f"{options.operation} has counts by rank, which have no price in simulated networks")
     arguments = [
@@ -129,13 +132,16 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         ("--switch", options.switch), ("--parameters", options.parameters), ("--algorithms", options.algorithm),
         ("--segment", options.segment_bytes),
     ):  # fmt: skip
-        if value:
+        if value not in (None, ""):
             arguments += [name, value]
     try:
         answer = ask(*arguments)
     except InvalidArgumentError as failure:
-        said = str(failure)
-        raise InvalidArgumentError(f"--network: {said}" if said.startswith(options.network) else said) from None
+        said = str(failure).removeprefix("model: ")
+        for name, option in (("--segment:", "--segment-bytes:"), (options.network, f"--network: {options.network}")):
+            if said.startswith(name):
+                said = option + said.removeprefix(name)
+        raise InvalidArgumentError(said) from None
     call = {"operation": options.operation, "bytes": options.bytes if collective.data else 0, "ranks": ranks}
     given = {"dtype": options.dtype, "network": options.network, "switch": options.switch or "native"}
     return {"call": call | given} | answer

@@ -106,7 +106,10 @@ def test_segments_are_as_long_as_is_said(capsys: pytest.CaptureFixture[str], tmp
     for more, cycles in (((), 2343), (("--segment-bytes", 4096), 2240)):
         (only,) = explain(capsys, *call, *more)["candidates"]
         assert only["cycles"] == pytest.approx(cycles, rel=0.01)
-    assert "4100 bytes were given" in refused(capsys, "explain", *call, "--segment-bytes", 4100)
+    for length in (4100, 0):
+        assert f"--segment-bytes: {length} bytes were given" in refused(
+            capsys, "explain", *call, "--segment-bytes", length
+        )
 
 
 def test_the_table_fits_and_says_what_to_name(
@@ -139,8 +142,8 @@ def test_the_table_fits_and_says_what_to_name(
         ("topology = cables\n", (), "line 1: topology = cables"),
         ("tlb_entries = x\n", (), "line 1: tlb_entries: 'x'"),
         ("topology = leaf_spine\nleaves = 4\nspines = 1\n", ("--ranks", 6), "leaves"),
-        ("policy = pause\n", ("--ranks", 129), "128"),
-        ("policy = pause\n", ("--ranks", 1), "1 ranks were given"),
+        ("policy = pause\n", ("--ranks", 129), "--ranks is 129; allowed are 2 to 128"),
+        ("policy = pause\n", ("--ranks", 1), "--ranks is 1; allowed are 2 to 128"),
         ("policy = pause\n", ("--switch", "native"), "names no switches"),
         ("policy = pause\n", ("--algorithm", "best"), "allreduce has no algorithm best"),
         ("policy = pause\n", ("--bytes", 6), "6 bytes are no whole number of fp32"),
@@ -162,6 +165,8 @@ def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str], tmp_path: P
     nowhere = tmp_path / "nowhere.conf"
     assert f"--network: there is no file {nowhere}" in refused(capsys, "explain", "bcast", "--network", nowhere)
     assert "counts by rank" in refused(capsys, "explain", "gatherv", "--network", network)
+    call = ("explain", "bcast", "--network", network, "--ranks", 16)
+    assert "invalid_argument: 3 bytes are" in refused(capsys, *call, "--bytes", 3)
     assert "--switch is of a simulated network" in refused(capsys, "explain", "bcast", "--switch", "off")
     assert "name one of them" in refused(capsys, "calibrate", "--network", "--switch")
 
