@@ -23,6 +23,7 @@ from ..program import Program
 from .names import select
 from .show import write
 
+MOST_RANKS = 256
 MOST_SWITCHES = 6  # of trees that are made; --tree may have more
 WIDEST = 32  # characters of the longest name of an algorithm
 
@@ -66,22 +67,28 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(execute=execute)
 
 
-def _range(text: str) -> list[int]:
-    first, _, last = text.partition(":")
+def _numbers(text: str, most: int) -> list[int] | None:
+    """All of "2:9", or the one of "4"; None if that is no range from 1 up to `most`."""
+    first, colon, last = text.partition(":")
     with contextlib.suppress(ValueError):
-        low, high = int(first), int(last or first)
-        if 1 <= low <= high <= 256:
+        low, high = int(first), int(last if colon else first)
+        if 1 <= low <= high <= most:
             return list(range(low, high + 1))
-    raise argparse.ArgumentTypeError(f"{text!r} is no range of ranks such as 2:9, between 1 and 256")
+    return None
+
+
+def _range(text: str) -> list[int]:
+    found = _numbers(text, MOST_RANKS)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no range of ranks such as 2:9, between 1 and {MOST_RANKS}")
+    return found
 
 
 def _switches(text: str) -> list[int]:
-    first, _, last = text.partition(":")
-    with contextlib.suppress(ValueError):
-        low, high = int(first), int(last or first)
-        if 1 <= low <= high <= MOST_SWITCHES:
-            return list(range(low, high + 1))
-    raise argparse.ArgumentTypeError(f"{text!r} is no range of switches such as 1:3, between 1 and {MOST_SWITCHES}")
+    found = _numbers(text, MOST_SWITCHES)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no range of switches such as 1:3, between 1 and {MOST_SWITCHES}")
+    return found
 
 
 def _natural(text: str) -> int:

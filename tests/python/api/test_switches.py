@@ -58,6 +58,15 @@ def test_what_is_wrong_is_said(capsys: pytest.CaptureFixture[str], words: list[s
     assert what in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("given", ["2:", ":3", "3:2", "0:2", "1:999", "two"])
+@pytest.mark.parametrize("option", ["--ranks", "--switches"])
+def test_half_a_range_is_none(capsys: pytest.CaptureFixture[str], option: str, given: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "allreduce/switch", option, given])
+    assert ended.value.code == 2
+    assert f"{given!r} is no range of {option[2:]} such as" in capsys.readouterr().err
+
+
 def test_a_check_says_what_it_proves_of_switches(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "allreduce/switch", "--tree", TREE, "--schedules", "2", "--mixes", "1"]) == 0
     output = " ".join(capsys.readouterr().out.split())
