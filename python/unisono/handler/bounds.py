@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from ._isa import Info
 from .flow import Flow, Loop, dominates
 from .ir import Const, Inst, Ref, Value
+from .pointers import pointer_rounds
 from .refusal import Refusal
 
 #: So far a bound is looked for through what it is made of.
@@ -127,6 +128,11 @@ class Bounds:
         best: int | None = None
         first, second = inst.args
         for left, right, how in ((first, second, predicate), (second, first, _SWAPPED[predicate])):
+            if left.type.kind == "pointer":
+                insts = self._flow.code.blocks[loop.head].insts
+                rounds = pointer_rounds(loop, insts, left, how, right, self._inst, self.most)
+                best = rounds if best is None else min(n for n in (best, rounds) if n is not None)
+                continue
             course = self._course(loop, left, 0)
             if course is not None:
                 found_rounds = self._until(loop, course, how, right)

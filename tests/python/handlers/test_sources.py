@@ -52,6 +52,21 @@ int payload(void) {
   us_streamout_f64(__builtin_convertvector((us_i64x16)v >> 7, us_f64x16) * 0.5 + 0.1, us_u8_at(0) & 15);
   return 0;
 }""",
+    # Initialisers, which clang makes loops over pointers of, and such loops of one's own.
+    "arrays": """
+static uint32_t table[32];
+struct row { uint16_t a; uint8_t b[5]; };
+int payload(void) {
+  uint8_t some[20] = {us_u8_at(3), us_u8_at(4)};
+  struct row rows[6] = {{us_u8_at(1), {1, us_u8_at(2)}}, {7, {us_u8_at(5)}}};
+  for (uint32_t i = 0; i < 20; ++i) some[i] += i * 3;
+  some[us_u8_at(1) % 20] = us_u8_at(2);
+  for (const uint8_t* p = some; p != some + 20; ++p) us_put_u8(*p);
+  for (struct row* p = rows; p < rows + us_u8_at(6) % 6; ++p) us_put_u16(p->a + p->b[us_u8_at(7) % 5]);
+  for (uint32_t* p = table; p < table + 32; p += 3) us_put_u32(*p += us_u8_at(8));
+  for (uint32_t* p = table + 31; p >= table + 4; p -= 2) us_put_u32(*p ^= us_u8_at(9));
+  return 0;
+}""",
 }
 
 #: Loops: each is bounded, and no bound is too small.
