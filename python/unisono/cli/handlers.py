@@ -63,6 +63,9 @@ def _compile(options: argparse.Namespace) -> int:
 
     if not options.output and not options.text:
         return refuse("compile makes no file without -o FILE.uh; --text prints the instructions")
+    both = (options.source, options.output or "")
+    if all(map(os.path.exists, both)) and os.path.samefile(*both):
+        return refuse(f"-o names {options.output}, which is what is to be compiled; the binary needs a name of its own")
     begin = time.perf_counter()
     try:
         made = handler.opened(options.source, options.macros)

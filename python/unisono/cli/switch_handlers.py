@@ -102,8 +102,10 @@ def _stat(options: argparse.Namespace) -> int:
             Path(options.json).write_text(json.dumps(answer, indent=2) + "\n")
     except (AggregationError, handler.HandlerError) as failure:
         return refuse(failure)
-    except (OSError, ValueError, KeyError) as failure:
-        return refuse(failure)
+    except OSError as failure:
+        return refuse(f"{options.json}: {failure.strerror}")
+    except (ValueError, KeyError) as failure:
+        return refuse(f"the switch at {where} says what cannot be understood: {failure}")
     if options.json == "-":
         print(json.dumps(answer, indent=2))
     elif options.json is None:

@@ -46,6 +46,9 @@ def test_compile_and_try(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "h.c"
     source.write_text("int payload(void) {\n  return payload();\n}\nint other;\n}\n")
+    done = Done(capsys, "compile", source, "-o", source)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "which is what is to be compiled" in done.stderr
     done = Done(capsys, "compile", source, "-o", tmp_path / "h.uh")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"{source}:5:1: ")

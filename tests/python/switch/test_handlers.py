@@ -106,6 +106,8 @@ def test_from_the_command_line(running: Switch, secret: Path, folder: Path, tmp_
     assert words("try", folder / "total.uh", message, "--at", where, *own, "-o", written) == 0
     assert int.from_bytes(written.read_bytes(), "little") == 20 * sum(range(256))
     capsys.readouterr()
+    assert words("stat", where, "total", *own, "--json", tmp_path / "nowhere" / "stat.json") == 2
+    assert f"{tmp_path / 'nowhere' / 'stat.json'}: No such file or directory" in capsys.readouterr().err
     assert words("stat", where, "total", *own, "--json", report) == 0
     (shown,) = json.loads(report.read_text())["handlers"]
     assert (shown["name"], shown["hash"], shown["messages"], shown["packets"]) == ("total", digest, 2, 8)
