@@ -28,7 +28,7 @@ from .words import NONE, Part, Selected, Word
 #: Options by which clang leaves loops and vectors as they are written. Its target hands vectors over whole.
 OPTIONS = ("--target=nvptx64", "-std=gnu11", "-S", "-emit-llvm", "-O2", "-gline-tables-only", "-ffreestanding",
            "-ffp-contract=off", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-fno-finite-loops",
-           "-fno-strict-aliasing", "-nostdlibinc", "-Werror=implicit-function-declaration",
+           "-fno-strict-aliasing", "-fwrapv", "-nostdlibinc", "-Werror=implicit-function-declaration",
            "-fno-crash-diagnostics", "-fno-math-errno", "-fno-discard-value-names", "-Wall", "-Wno-psabi",
            "-Wno-unused-function", "-fno-color-diagnostics", "-Xclang", "-disable-lifetime-markers",
            "-mllvm", "-replexitval=never", "-mllvm", "-disable-vector-combine",

@@ -456,6 +456,8 @@ def _read_inst(line: _Line) -> Inst | None:
         while line.accept(","):
             args.append(line.typed())
         kind = args[1].type if op == "select" else args[0].type
+        if op == "shufflevector":  # as many lanes as its mask
+            kind = Type("vector", of=kind.of, count=args[2].type.count)
         return Inst(op, kind.of[0] if op == "extractelement" else kind, name, args)
     if op == "call":
         return _read_call(line, name)

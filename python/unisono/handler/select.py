@@ -269,6 +269,11 @@ class Selector(Calls):
             # LLVM takes a part of a lane as a lane of another vector.
             self._narrower[inst.name] = (self.register(source), element_of(source.type).bytes * 8)
             return
+        if isinstance(source, Ref) and source.name in self._narrower:
+            whole, bits = self._narrower[source.name]
+            if inst.type.is_vector and inst.type.scalar.bits == bits:  # and back again
+                self._registers[inst.name] = whole
+                return
         if inst.type.is_vector != source.type.is_vector or element_of(inst.type).bytes != element_of(source.type).bytes:
             raise Refusal("a vector is looked at as one of other lanes; convert it lane by lane")
         self._freeze(inst)
@@ -282,15 +287,31 @@ class Selector(Calls):
 
     def _extractelement(self, inst: Inst) -> None:
         source, index = inst.args
-        if isinstance(source, Ref) and source.name in self._narrower and isinstance(index, Const):
-            vector, bits = self._narrower[source.name]
-            lane, shift = divmod(index.value * source.type.scalar.bits, bits)
-            made = self.word(Op.EXTRACT, vector=True, rd=self.fresh(), ra=vector, imm=lane, immediate=True)
-            made = self.word(Op.SHIFT_RIGHT, rd=self.fresh(), ra=made, imm=shift, immediate=True)
+        if isinstance(source, Ref) and source.name in self._narrower:
+            made = self._part_of_lane(source, index)
             self.word(Op.TRUNCATE, element_of(inst.type), rd=self.result(inst), ra=made)
             return
         element_of(source.type)
         self.word(Op.EXTRACT, vector=True, rd=self.result(inst), ra=self.register(source), **self._lane(index))
+
+    def _part_of_lane(self, source: Ref, index: Value) -> int:
+        """A lane of a vector with other lanes than 16, with what is above it in the lane that it is a part of."""
+        vector, bits = self._narrower[source.name]
+        part = source.type.scalar.bits
+        lane: dict[str, Any]
+        shift: dict[str, Any]
+        if isinstance(index, Const):
+            number, at = divmod(index.value * part, bits)
+            lane, shift = {"imm": number, "immediate": True}, {"imm": at, "immediate": True}
+        else:
+            parts = bits // part
+            register = self.register(index)
+            number = self.word(Op.SHIFT_RIGHT, rd=self.fresh(), ra=register, imm=parts.bit_length() - 1, immediate=True)
+            at = self.word(Op.AND, rd=self.fresh(), ra=register, imm=parts - 1, immediate=True)
+            at = self.word(Op.MUL, rd=self.fresh(), ra=at, imm=part, immediate=True)
+            lane, shift = {"rb": number}, {"rb": at}
+        made = self.word(Op.EXTRACT, vector=True, rd=self.fresh(), ra=vector, **lane)
+        return self.word(Op.SHIFT_RIGHT, rd=self.fresh(), ra=made, **shift)
 
     def _insertelement(self, inst: Inst) -> None:
         element_of(inst.type)
@@ -299,12 +320,21 @@ class Selector(Calls):
         self.word(Op.INSERT, vector=True, rd=into, ra=self.register(inst.args[1]), **self._lane(inst.args[2]))
 
     def _shufflevector(self, inst: Inst) -> None:
-        element_of(inst.type)
         first, second, mask = inst.args
         assert isinstance(mask, Lanes)
-        vectors = (self.register(first), self.register(second))
+        narrow = isinstance(first, Ref) and first.name in self._narrower
+        kind = Type("vector", of=first.type.of, count=mask.type.count)
+        element = element_of(kind)
+        if narrow and max(mask.values) < first.type.count:  # of which all is taken from the first one
+            second = first
+        elif first.type.count != mask.type.count:
+            raise Refusal("a vector is looked at as one of other lanes; convert it lane by lane")
+        vectors = (0, 0) if narrow else (self.register(first), self.register(second))
 
         def lane(number: int) -> int:
+            if narrow and isinstance(first, Ref):
+                part = self._part_of_lane(first, Const(Type("int", 32), number))
+                return self.word(Op.TRUNCATE, element, rd=self.fresh(), ra=part)
             return self.word(Op.EXTRACT, vector=True, rd=self.fresh(), ra=vectors[number >> 4 & 1], imm=number & 15,
                              immediate=True)  # fmt: skip
 
@@ -313,9 +343,9 @@ class Selector(Calls):
             self.word(Op.SPLAT, vector=True, rd=into, ra=lane(mask.values[0]))
             return
         # Lanes have no way to one another but through a scalar.
-        self._move(into, vectors[0])
+        self._move(into, self._vector_of(Lanes(kind, (0,) * 16)) if narrow else vectors[0])
         for i, number in enumerate(mask.values):
-            if number != i:
+            if narrow or number != i:
                 self.word(Op.INSERT, vector=True, rd=into, ra=lane(number), imm=i, immediate=True)
 
     # Memory.

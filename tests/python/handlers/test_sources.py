@@ -52,6 +52,30 @@ int payload(void) {
   us_streamout_f64(__builtin_convertvector((us_i64x16)v >> 7, us_f64x16) * 0.5 + 0.1, us_u8_at(0) & 15);
   return 0;
 }""",
+    # Lanes of 64 bits, of which LLVM takes parts.
+    "parts of lanes": """
+static us_u64x16 v;
+static us_u32x16 w;
+int payload(void) {
+  v = v * 3 ^ us_u64x16_at(0, 5);
+  for (uint32_t i = 0; i < 8; ++i) us_put_u32((uint32_t)v[us_u8_at(i) & 15] + (uint8_t)(v[us_u8_at(i + 8) & 15] >> 16));
+  w = ((us_u32x16){} + (uint32_t)v[14]) ^ us_u32x16_at(3, 1);
+  w += __builtin_convertvector(v >> 32, us_u32x16) * (uint32_t)v[us_u8_at(1) & 15];
+  us_streamout_u32(w, 16);
+  return 0;
+}""",
+    # Signed numbers wrap, too: nothing is left out because that could not be.
+    "signed": """
+int payload(void) {
+  const int32_t a = (int32_t)us_u32_at(0), b = (int32_t)us_u32_at(4);
+  const int32_t most = a | 0x7fffffff, c = (a & 0) + 0x7ffffff0 + us_u8_at(8) % 40;
+  us_put_u32(a + 1 < a);
+  us_put_u32(c + 20 < c);
+  us_put_u32(c * 2 / 2 == c);
+  us_put_u32(-(most + 1) / 3 + a * b);
+  us_put_u64((uint64_t)(int64_t)(c + b));
+  return 0;
+}""",
     # Initialisers, which clang makes loops over pointers of, and such loops of one's own.
     "arrays": """
 static uint32_t table[32];
