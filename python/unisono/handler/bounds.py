@@ -289,6 +289,14 @@ class Bounds:
                     # A number with its highest bit set would be less.
                     small = self.most(second) >> (second.type.bits - 1) == 0
                     return before + self.least(second) if before >= 0 and small else None
+        if inst.op == "shl" and isinstance(inst.args[1], Const):
+            # A short number that counts in the high bits: what is behind (phi >> n), shifted back.
+            by, total, below = inst.args[1], 0, self._inst(inst.args[0])
+            while below is not None and below.op == "add" and isinstance(below.args[1], Const):
+                total += _signed(below.args[1].value, below.type.bits)
+                below = self._inst(below.args[0])
+            back = below is not None and below.op == "ashr" and below.args == [Ref(phi.type, phi.name), by]
+            return total << by.value if back else None
         loops = self._flow.loops
         inner = loops.get(self._block[inst.name]) if inst.op == "phi" else None
         if inner is not None and inner.head in loops[self._block[phi.name]].blocks and inst.name != phi.name:

@@ -98,6 +98,7 @@ LOOPS = {
     "from below zero": "for (int i = (int)us_u8_at(0) - 10; i < 20; ++i)",
     "from a negative number": "for (int i = -(int)(us_u8_at(0) & 15); i <= (int)(us_u8_at(1) & 15); ++i)",
     "from one of two": "for (int i = us_u8_at(0) & 1 ? -7 : us_u8_at(1) - 3; i < 300; i += 2)",
+    "of 16 bits": "for (int16_t i = -9; i < 9; i += 3)",
     "around a byte": "for (uint8_t i = 250; i != 5; ++i)",
     "down around a byte": "for (uint8_t i = us_u8_at(0), k = 1; k || i; --i, k = 0)",
     "down until it is large": "for (uint32_t i = 9; i < 10; --i)",
