@@ -6,14 +6,14 @@ from typing import Any
 
 from ._isa import Element, Op
 from .calls import CALLS, Call
-from .ir import Const, Inst, Lanes
+from .ir import Const, Inst, Lanes, Type
 from .put_down import INTEGERS, Words, element_of
 from .refusal import Refusal
 from .words import WRITES_RD, ZERO
 
 _INTRINSICS = {"umin": Op.MIN, "umax": Op.MAX, "smin": Op.MIN_SIGNED, "smax": Op.MAX_SIGNED, "ctpop": Op.POPCOUNT,
                "ctlz": Op.LEADING_ZEROS, "cttz": Op.TRAILING_ZEROS, "bswap": Op.SWAP_BYTES}  # fmt: skip
-_MOST_COPIED = 512
+_MOST_COPIED, _MOST_MOVED = 8192, 512  #: bytes
 
 
 class Calls(Words):
@@ -142,25 +142,38 @@ class Calls(Words):
 
     def _copy(self, inst: Inst, name: str) -> None:
         size = inst.args[2]
-        if not isinstance(size, Const) or size.value > _MOST_COPIED:
-            raise Refusal(f"{name} of more than {_MOST_COPIED} bytes, or of a size not known when the handler is "
-                          f"compiled; write a loop with a bound")  # fmt: skip
+        most = _MOST_MOVED if name == "memmove" else _MOST_COPIED
+        if not isinstance(size, Const) or size.value > most:
+            raise Refusal(f"{name} of more than {most} bytes, or of a size not known when the handler is compiled; "
+                          f"write a loop with a bound")  # fmt: skip
         base, offset = self.address(inst.args[0])
+        steps = (8, 4, 2, 1) if name == "memmove" else (128, 8, 4, 2, 1)  # 128: all lanes of a vector
         pieces = []
         at = 0
         while at < size.value:
-            step = next(n for n in (8, 4, 2, 1) if at + n <= size.value)
+            step = next(n for n in steps if at + n <= size.value)
             pieces.append((at, step))
             at += step
-        values: list[int] = []
+
+        def store(value: int, at: int, step: int) -> None:
+            self.word(Op.STORE, INTEGERS[min(8 * step, 64)], step > 8, rd=value, ra=base, imm=offset + at & 0xFFFFFFFF)
+
         if name == "memset":
             byte = inst.args[1]
             if not isinstance(byte, Const):
                 raise Refusal("memset to a value not known when the handler is compiled; write a loop with a bound")
-            values = [self.number(byte.value * 0x0101010101010101 & ((1 << 8 * n) - 1)) for _, n in pieces]
-        else:  # all is read before anything is written: the places may overlap
-            source, begin = self.address(inst.args[1])
-            values = [self.word(Op.LOAD, INTEGERS[8 * n], rd=self.fresh(), ra=source, imm=begin + at & 0xFFFFFFFF)
-                      for at, n in pieces]  # fmt: skip
-        for value, (at, n) in zip(values, pieces, strict=True):
-            self.word(Op.STORE, INTEGERS[8 * n], rd=value, ra=base, imm=offset + at & 0xFFFFFFFF)
+            for at, step in pieces:
+                value = byte.value * 0x0101010101010101 & ((1 << 8 * min(step, 8)) - 1)
+                many = Lanes(Type("vector", of=(Type("int", 64),), count=16), (value,) * 16)
+                store(self._vector_of(many) if step > 8 else self.number(value), at, step)
+            return
+        source, begin = self.address(inst.args[1])
+        values = []
+        for at, step in pieces:
+            values.append(self.word(Op.LOAD, INTEGERS[min(8 * step, 64)], step > 8, rd=self.fresh(step > 8), ra=source,
+                                    imm=begin + at & 0xFFFFFFFF))  # fmt: skip
+            if name == "memcpy":  # its places do not overlap, or are one
+                store(values[-1], at, step)
+        if name == "memmove":  # all is read before anything is written
+            for value, (at, step) in zip(values, pieces, strict=True):
+                store(value, at, step)

@@ -64,6 +64,25 @@ int payload(void) {
   us_streamout_u32(w, 16);
   return 0;
 }""",
+    "large structures": """
+struct row { uint32_t v[200]; uint8_t rest[7]; };
+static struct row a, b;
+int payload(void) {
+  uint32_t counts[256] = {0};
+  uint8_t ones[301];
+  __builtin_memset(ones, 0xa5, sizeof ones);
+  for (uint32_t i = 0; i < us_length(); ++i) ++counts[us_u8_at(i)];
+  a.v[us_u8_at(0) % 200] += 3;
+  a.rest[us_u8_at(1) % 7] ^= us_u8_at(2);
+  b = a;
+  b.v[3] ^= 1;
+  a = a;
+  for (int i = 0; i < 256; ++i) us_put_u32(counts[i]);
+  for (int i = 0; i < 200; ++i) us_put_u32(b.v[i]);
+  for (int i = 0; i < 7; ++i) us_put_u8(b.rest[i]);
+  us_put_u8(ones[us_u8_at(4)] + ones[300]);
+  return 0;
+}""",
     # Signed numbers wrap, too: nothing is left out because that could not be.
     "signed": """
 int payload(void) {
