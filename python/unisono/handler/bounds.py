@@ -147,7 +147,7 @@ class Bounds:
             return None  # it may step over the number
         if course.step == 0:
             return bits + 1 if self._ends_by_bits(course, how, right) else None
-        if how == "eq" and abs(course.step) == 1 and (around := self._around(course, right)) is not None:
+        if how == "eq" and (around := self._around(course, right)) is not None:
             return around
         signed = how[0] == "s" or course.step < 0
         if isinstance(right, Const):
@@ -157,11 +157,9 @@ class Bounds:
         if course.step > 0:
             if how not in ("eq", "uge", "ugt", "sge", "sgt"):
                 return None
-            lows = [v.value if isinstance(v, Const) and how[0] == "u" else self.lowest(v) for v in course.start]
-            if signed and None in lows:
-                return None  # it may begin far below 0
-            # If it counts up to a number, it does not begin above that.
-            least = min(0 if n is None or (n < 0 and how[0] == "u") else n for n in lows)
+            least = self._least_begin(course, signed, how)
+            if least is None:
+                return None
             span = high + how.endswith("gt") - least - course.offset
         else:
             begins = [self.most_at(v, loop.head) for v in course.start if not isinstance(v, Const)]
@@ -176,6 +174,17 @@ class Bounds:
             span = most + course.offset - low + how.endswith("lt")
         return max(0, -(-span // abs(course.step)))
 
+    def _least_begin(self, course: _Course, signed: bool, how: str) -> int | None:
+        """The smallest number that a counter begins at; None if that may be far below 0."""
+        numbers = [v.value for v in course.start if isinstance(v, Const)]
+        if how[0] == "u" and len(numbers) == len(course.start):  # compared when it may have wrapped
+            return min((n + course.offset) % (1 << course.phi.type.bits) for n in numbers) - course.offset
+        lows = [self.lowest(v) for v in course.start]
+        if signed and None in lows:
+            return None
+        # If it counts up to an unsigned number, it does not begin above that.
+        return min(0 if n is None or (n < 0 and how[0] == "u") else n for n in lows)
+
     @staticmethod
     def _ends_by_bits(course: _Course, how: str, right: Value) -> bool:
         """Whether a number that is halved, or doubled, in each round is what ends the loop."""
@@ -187,11 +196,11 @@ class Bounds:
     @staticmethod
     def _around(course: _Course, right: Value) -> int | None:
         """Rounds before a counter, which may wrap, is equal to a number; None: it is not bounded by that."""
-        bits = course.phi.type.bits
+        bits, step = course.phi.type.bits, course.step
         if isinstance(right, Const) and all(isinstance(v, Const) for v in course.start):
             ways = [right.value - v.value - course.offset for v in course.start if isinstance(v, Const)]
-            return max(way * course.step % (1 << bits) for way in ways)
-        return 1 << bits if bits <= _NARROW else None
+            return max(-(-(way * (1 if step > 0 else -1) % (1 << bits)) // abs(step)) for way in ways)
+        return 1 << bits if bits <= _NARROW and abs(step) == 1 else None
 
     def _course(self, loop: Loop, value: Value, offset: int) -> _Course | None:
         inst = self._inst(value)
