@@ -184,12 +184,12 @@ Addresses addresses_of(const HostPort& where, Deadline deadline) {
   const auto brought = helper.result(deadline);
   if (!brought) {
     throw Error(ErrorCode::kBootstrap,
-                formatted("which addresses the host of the rendezvous {} has was not known in time: the name service "
+                formatted("which addresses the host of {} has was not known in time: the name service "
                           "of this host (getaddrinfo) does not answer. An address in place of the name needs none",
                           where.text()));
   }
   if (brought->fault != 0) {
-    throw Error(ErrorCode::kBootstrap, formatted("the host of the rendezvous {} is not known here: {}", where.text(),
+    throw Error(ErrorCode::kBootstrap, formatted("the host of {} is not known here: {}", where.text(),
                                                  gai_strerror(brought->fault)));
   }
   return brought->addresses;

@@ -414,7 +414,7 @@ def test_a_name_service_that_hangs(rank: int, tmp_path: Path) -> None:
         UNISONO_JOIN_TIMEOUT_S="1",
     )
     assert time.monotonic() - begin < 20
-    assert "the host of the rendezvous node7.invalid:4711 has was not known in time" in done.stderr
+    assert "the host of node7.invalid:4711 has was not known in time" in done.stderr
     assert "(getaddrinfo) does not answer" in done.stderr
     assert done.returncode == 1
 
