@@ -109,6 +109,31 @@ def test_what_people_read(
     assert said in printed
 
 
+@pytest.mark.parametrize(
+    ("dtype", "mode", "said"),
+    [
+        ("fp32", "size_stable", "does not carry this call: sums of fp32 depend on their order"),
+        ("int32", "size_stable", "carries this call"),
+        ("fp32", "run_stable", "carries this call"),
+    ],
+)
+def test_where_bits_must_not_depend_on_places(
+    one: Switch, dtype: str, mode: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNISONO_DETERMINISM", mode)
+    assert main(explained(one, "allreduce", "--dtype", dtype)) == 0
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("length", ["64K", "0", "-1"])
+def test_lengths_that_jobs_refuse(
+    one: Switch, length: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNISONO_AGGREGATE_UP_TO", length)
+    assert main(explained(one, "allreduce")) == 2
+    assert f"UNISONO_AGGREGATE_UP_TO is {length!r}, but should be bytes" in capsys.readouterr().err
+
+
 def test_a_switch_that_does_not_answer(one: Switch, capsys: pytest.CaptureFixture[str]) -> None:
     one.end()
     assert main(explained(one, "allreduce")) == 2
