@@ -55,6 +55,8 @@ class Words:
         self._at: dict[str, tuple[int, int]] = {}  # addresses: register and offset
         # Vectors of other lanes: the vector of 16 that holds their bits, and the bits of its lanes.
         self._narrower: dict[str, tuple[int, int]] = {}
+        # Numbers of which it is asked whether they have lost something: the number, and 1 if so.
+        self._pairs: dict[str, tuple[int, int]] = {}
         self._constants: dict[tuple[bool, object], int] = {}  # of the block
         self._everywhere: dict[tuple[bool, object], int] = {}  # of the function: those that loops need
         self._room = dict(_CONSTANTS_AHEAD)

@@ -268,9 +268,7 @@ class Reader:
         """The module; Refusal where something is not for handlers."""
         rows = self.text.splitlines()
         for row in rows:
-            if row.startswith("!") and "DILocation(" in row:
-                self._location(row)
-            elif row.startswith("!") and "DISubprogram(" in row:
+            if row.startswith("!") and ("DILocation(" in row or "DISubprogram(" in row):
                 found = re.search(r"[( ]line: (\d+)", row)
                 self.lines[row.split(" ", 1)[0]] = int(found[1]) if found else 0
         index = 0
@@ -287,10 +285,6 @@ class Reader:
                 index = end
             index += 1
         return self.module
-
-    def _location(self, row: str) -> None:
-        line = int(re.search(r"line: (\d+)", row)[1])  # type: ignore[index]
-        self.lines[row.split(" ", 1)[0]] = line
 
     def _variable(self, row: str) -> None:
         name, _, rest = row.partition(" = ")
@@ -459,6 +453,13 @@ def _read_inst(line: _Line) -> Inst | None:
         if op == "shufflevector":  # as many lanes as its mask
             kind = Type("vector", of=kind.of, count=args[2].type.count)
         return Inst(op, kind.of[0] if op == "extractelement" else kind, name, args)
+    if op == "extractvalue":
+        whole = line.typed()
+        line.expect(",")
+        index = int(line.next())
+        if line.peek() or not index < len(whole.type.of):
+            raise Refusal("a part of a structure that is no variable; keep it in one")
+        return Inst(op, whole.type.of[index], name, [whole], str(index))
     if op == "call":
         return _read_call(line, name)
     if op in ("ptrtoint", "inttoptr"):

@@ -6,13 +6,15 @@ from typing import Any
 
 from ._isa import Element, Op
 from .calls import CALLS, Call
-from .ir import Const, Inst, Lanes, Type
+from .ir import Const, Inst, Lanes, Ref, Type
 from .put_down import INTEGERS, Words, element_of
 from .refusal import Refusal
 from .words import WRITES_RD, ZERO
 
 _INTRINSICS = {"umin": Op.MIN, "umax": Op.MAX, "smin": Op.MIN_SIGNED, "smax": Op.MAX_SIGNED, "ctpop": Op.POPCOUNT,
                "ctlz": Op.LEADING_ZEROS, "cttz": Op.TRAILING_ZEROS, "bswap": Op.SWAP_BYTES}  # fmt: skip
+_OVERFLOWS = {"uadd": Op.ADD, "usub": Op.SUB, "umul": Op.MUL, "sadd": Op.ADD, "ssub": Op.SUB, "smul": Op.MUL}
+_LESS, _OTHER = 1, 5  #: what comparisons ask
 _MOST_COPIED, _MOST_MOVED = 8192, 512  #: bytes
 
 
@@ -79,6 +81,9 @@ class Calls(Words):
             return
         if name == "trap":  # what is behind it is never reached
             return
+        if ".with.overflow." in inst.text:
+            self._with_overflow(inst, name)
+            return
         vector = inst.type.is_vector
         element = element_of(inst.type)
         if not self._whole(inst.type):
@@ -106,6 +111,45 @@ class Calls(Words):
             self._funnel(inst, name == "fshl", element, vector)
         else:
             raise Refusal(f"it needs {inst.text}, which handlers do not have")
+
+    def _with_overflow(self, inst: Inst, name: str) -> None:
+        """A number, and whether it has lost something: what __builtin_add_overflow and its like are."""
+        kind = inst.type.of[0]
+        element, bits = element_of(kind), kind.bits
+        if not self._whole(kind) or name not in _OVERFLOWS or (name == "smul" and bits == 64):
+            raise Refusal(f"it needs {inst.text}, which handlers do not have")
+        a, b = (self.register(value) for value in inst.args)
+
+        def made(op: Op, ra: int, of: Element = element, **more: Any) -> int:
+            return self.word(op, of, rd=self.fresh(), ra=ra, **more)
+
+        number = made(_OVERFLOWS[name], a, rb=b)
+        if name in ("uadd", "usub"):
+            first, second = (number, a) if name == "uadd" else (a, b)
+            lost = made(Op.COMPARE, first, aux=_LESS, rb=second)
+        elif name in ("sadd", "ssub"):  # the sign is not that of the operands
+            other = number if name == "sadd" else a
+            first = made(Op.XOR, other, rb=a if name == "sadd" else b)
+            second = made(Op.XOR, number, rb=b if name == "sadd" else a)
+            lost = made(Op.SHIFT_RIGHT, made(Op.AND, first, rb=second), imm=bits - 1, immediate=True)
+        elif bits == 64:  # divided again, it is not what it was
+            one = made(Op.MAX, a, imm=1, immediate=True)
+            lost = made(Op.COMPARE, made(Op.DIV_UNSIGNED, number, rb=one), aux=_OTHER, rb=b)
+            lost = made(Op.AND, lost, rb=made(Op.COMPARE, a, aux=_OTHER, imm=0, immediate=True))
+        else:
+            if name == "smul":
+                a, b = (made(Op.SIGN_EXTEND, r, Element.I64, aux=int(element)) for r in (a, b))
+            whole, again = made(Op.MUL, a, Element.I64, rb=b), number
+            if name == "smul":
+                again = made(Op.SIGN_EXTEND, number, Element.I64, aux=int(element))
+            lost = made(Op.COMPARE, whole, Element.I64, aux=_OTHER, rb=again)
+        self._pairs[inst.name] = (number, lost)
+
+    def _extractvalue(self, inst: Inst) -> None:
+        whole = inst.args[0]
+        if not isinstance(whole, Ref) or whole.name not in self._pairs:
+            raise Refusal("a part of a structure that is no variable; keep it in one")
+        self._registers[inst.name] = self._pairs[whole.name][int(inst.text)]
 
     def _saturated(self, inst: Inst, name: str, element: Element, vector: bool) -> None:
         """max(a, b) - b, or min(a, ~b) + b."""

@@ -83,6 +83,20 @@ int payload(void) {
   us_put_u8(ones[us_u8_at(4)] + ones[300]);
   return 0;
 }""",
+    "overflows": """
+#define TRY(type, op) \\
+  for (uint32_t i = 0; i < 20; ++i) { \\
+    type made; \\
+    const type a = (type)us_u64_at(i), b = i & 1 ? (type)us_u8_at(i) - 3 : (type)us_u64_at(i + 8); \\
+    us_put_u8(__builtin_##op##_overflow(a, b, &made)); \\
+    us_put_u64((uint64_t)made); \\
+  }
+#define ALL(type) TRY(type, add) TRY(type, sub)
+int payload(void) {
+  ALL(uint8_t) ALL(int16_t) ALL(uint32_t) ALL(int32_t) ALL(uint64_t) ALL(int64_t)
+  TRY(uint32_t, mul) TRY(int32_t, mul) TRY(uint64_t, mul) TRY(int16_t, mul)
+  return 0;
+}""",
     # Signed numbers wrap, too: nothing is left out because that could not be.
     "signed": """
 int payload(void) {
