@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -165,6 +166,15 @@ def main() -> None:
     most = min(vertices, default=graphs.BLOCKS) // graphs.BLOCKS
     if not 1 <= options.scale <= most:
         parser.error(f"--scale {options.scale}: give 1 to {most}, which leaves {graphs.BLOCKS} vertices of each graph")
+    if not 0 < options.memory < math.inf:
+        parser.error(f"--memory {options.memory:g}: give megabytes above 0")
+    if options.seed < 0:
+        parser.error(f"--seed {options.seed}: give 0 or more")
+    if options.json:
+        try:  # before the work, not behind it
+            options.json.write_text("")
+        except OSError as failure:
+            parser.error(f"--json {options.json}: {failure.strerror}")
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 110  # a file has room for whole numbers

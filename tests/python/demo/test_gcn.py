@@ -363,7 +363,14 @@ def test_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [(("--nodes", 25), "give 2 to 24"), (("--scale", 99), "--scale 99: give 1 to 37")]
+    ("words", "said"),
+    [
+        (("--nodes", 25), "give 2 to 24"),
+        (("--scale", 99), "--scale 99: give 1 to 37"),
+        (("--memory", 0), "--memory 0: give megabytes above 0"),
+        (("--seed", -1), "--seed -1: give 0 or more"),
+        (("--json", "nowhere/lines"), "--json nowhere/lines: No such file or directory"),
+    ],
 )
 def test_command_refuses(words: tuple[object, ...], said: str) -> None:
     done = command("--no-ranks", *words)
