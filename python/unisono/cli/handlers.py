@@ -116,8 +116,8 @@ def _try(options: argparse.Namespace) -> int:
 
     if not 1 <= options.packet_bytes <= handler.MOST_PAYLOAD_BYTES:
         return refuse(f"--packet-bytes is {options.packet_bytes}; allowed are 1 to {handler.MOST_PAYLOAD_BYTES}")
-    if options.budget < 1 or not 0 <= options.tag < 1 << 32:
-        return refuse("--budget is 1 or more, and --tag a number of 32 bits")
+    if not 1 <= options.budget < 1 << 64 or not 0 <= options.tag < 1 << 32:
+        return refuse("--budget is 1 or more, in 64 bits, and --tag a number of 32 bits")
     written: list[bytes] = []
     try:
         with _runner(options) as run:

@@ -24,7 +24,7 @@ from .. import _core
 from ..errors import UnisonoError
 from ._isa import MOST_PAYLOAD_BYTES, Element, Function, Info
 from .compiler import HandlerError, compile_handler, include_dir
-from .packets import HandlerStopped, Result, checked_packets
+from .packets import HandlerStopped, Result, check_message, checked_packets
 from .remote import PATIENCE, RemoteHandlers, secret_for
 
 __all__ = [
@@ -99,8 +99,9 @@ class Handler:
             budget: int = BUDGET) -> Result:  # fmt: skip
         """Runs the handler on the packets of one message. Raises HandlerStopped, `file:line: reason`, if one of its
         functions is stopped or gives a verdict other than US_GO_ON and US_DROP; ValueError for a packet that is too
-        long.
+        long, or numbers that are too large; TypeError for what is no list of packets.
         """
+        check_message(source, ranks, tag, budget, 1)
         held = checked_packets(packets)
         todo = [(Function.HEADER, 0, b""), *((Function.PAYLOAD, n, p) for n, p in enumerate(held)),
                 (Function.COMPLETION, max(0, len(held) - 1), b"")]  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from .. import _core
 from ..errors import UnisonoError
 from .compiler import HandlerError
-from .packets import HandlerStopped, Result, checked_packets
+from .packets import HandlerStopped, Result, check_message, checked_packets
 
 SECRET = "UNISONO_AGGREGATE_SECRET"
 SECRET_FILE = "UNISONO_AGGREGATE_SECRET_FILE"
@@ -69,6 +69,7 @@ class RemoteHandlers:
         the same errors. `budget` is for less instructions than the switch allows. Messages of others may come between
         two packets. Ends by the connection's deadline, which is for the whole message.
         """
+        check_message(source, ranks, tag, budget, 0)
         held = checked_packets(packets)
         state, sentence, executed, outputs = self._ask(
             lambda core: core.run(name, held, source, ranks, tag, budget, self.deadline)

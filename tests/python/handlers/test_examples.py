@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,3 +137,18 @@ def test_compiling_and_loading_take_no_time_that_is_noticed() -> None:
         handler.Handler(handler.compile(EXAMPLES / "sparse_accumulate.c").binary)
         best = min(best, time.perf_counter() - begin)
     assert best < 0.3
+
+
+@pytest.mark.parametrize("packets", [b"abc", bytearray(b"abc"), "abc", ["abc"], [1, 2], [None]])
+def test_what_is_no_list_of_packets(packets: Any) -> None:
+    with pytest.raises(TypeError, match=r"^packets? (0 )?is \w+; "):
+        handler.compile(EXAMPLES / "filter.c").run(packets)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("tag", 1 << 32), ("tag", -1), ("source", 1 << 24), ("ranks", 0), ("budget", 0), ("budget", -1)],
+)
+def test_numbers_that_no_message_has(name: str, value: int) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} is {value}; allowed are "):
+        handler.compile(EXAMPLES / "filter.c").run([b"abcd"], **{name: value})
