@@ -39,7 +39,8 @@ def memory_element(kind: Type) -> Element:
     if kind.scalar.kind == "pointer":
         raise Refusal("a pointer is kept in memory; handlers' pointers cannot escape: keep an index")
     if kind.scalar.kind == "int" and kind.scalar.bits not in INTEGERS:
-        raise Refusal(f"a value of {kind.scalar.bits} bits in memory; allowed are 8, 16, 32 and 64")
+        raise Refusal(f"a value of {kind.scalar.bits} bits in memory; numbers have 8, 16, 32 or 64, and bit-fields "
+                      f"beside one another 64 together at most")  # fmt: skip
     return INTEGERS[element_of(kind).bytes * 8]
 
 

@@ -392,11 +392,39 @@ class Selector(Calls):
             self._narrower[inst.name] = (made, element.bytes * 8)
             return
         base, offset = self.address(inst.args[0])
+        if (pieces := _pieces(kind)) is not None:
+            whole = ZERO
+            for at, size in pieces:
+                part = self.word(Op.LOAD, INTEGERS[8 * size], rd=self.fresh(), ra=base, imm=offset + at & 0xFFFFFFFF)
+                part = self.word(Op.SHIFT_LEFT, rd=self.fresh(), ra=part, imm=8 * at, immediate=True)
+                whole = self.word(Op.OR, rd=self.fresh(), ra=whole, rb=part)
+            self._registers[inst.name] = whole
+            return
         self.word(Op.LOAD, memory_element(inst.type), inst.type.is_vector, rd=self.result(inst), ra=base,
                   imm=offset & 0xFFFFFFFF)  # fmt: skip
 
     def _store(self, inst: Inst) -> None:
         value = inst.args[0]
+        if (pieces := _pieces(value.type)) is not None:
+            base, offset = self.address(inst.args[1])
+            for at, size in pieces:
+                part = self.word(Op.SHIFT_RIGHT, rd=self.fresh(), ra=self.register(value), imm=8 * at, immediate=True)
+                self.word(Op.STORE, INTEGERS[8 * size], rd=part, ra=base, imm=offset + at & 0xFFFFFFFF)
+            return
         element = memory_element(value.type)
         base, offset = self.address(inst.args[1])
         self.word(Op.STORE, element, value.type.is_vector, rd=self.register(value), ra=base, imm=offset & 0xFFFFFFFF)
+
+
+def _pieces(kind: Type) -> list[tuple[int, int]] | None:
+    """Where in memory the parts of an integer of 24, 40, 48 or 56 bits are, and their bytes: bit-fields beside one
+    another are such. None: it is in memory as a whole.
+    """
+    if kind.kind != "int" or kind.bits not in (24, 40, 48, 56):
+        return None
+    pieces, at = [], 0
+    for size in (4, 2, 1):
+        if at + size <= kind.bits // 8:
+            pieces.append((at, size))
+            at += size
+    return pieces

@@ -97,6 +97,29 @@ int payload(void) {
   TRY(uint32_t, mul) TRY(int32_t, mul) TRY(uint64_t, mul) TRY(int16_t, mul)
   return 0;
 }""",
+    "bit-fields": """
+struct three { uint32_t a : 10, b : 14; uint8_t c; };
+struct five { uint64_t a : 20; int64_t b : 20; uint8_t c; };
+struct seven { uint64_t a : 30, b : 26; uint8_t c; };
+struct __attribute__((packed)) head { uint8_t version : 4, length : 4; uint16_t bytes; uint32_t number; };
+static struct three three[4] = {{1023, 9000, 7}, {0}, {5, 6, 8}};
+static struct five five[4];
+static struct seven seven[4];
+static struct head head[4];
+int payload(void) {
+  const uint32_t i = us_u8_at(0) & 3;
+  three[i].a += us_u16_at(1); three[i].b ^= us_u16_at(3); three[i].c++;
+  five[i].a -= us_u16_at(1); five[i].b -= us_u32_at(3); five[i].c--;
+  seven[i].a *= us_u32_at(5) | 1; seven[i].b += us_u32_at(6); seven[i].c ^= us_u8_at(2);
+  head[i].version += us_u8_at(1); head[i].length ^= us_u8_at(2); head[i].bytes++; head[i].number = us_u32_at(5);
+  for (int k = 0; k < 4; ++k) {
+    us_put_u32(three[k].a); us_put_u32(three[k].b); us_put_u8(three[k].c);
+    us_put_u64(five[k].a); us_put_u64((uint64_t)(int64_t)five[k].b); us_put_u8(five[k].c);
+    us_put_u64(seven[k].a); us_put_u64(seven[k].b); us_put_u8(seven[k].c);
+    us_put_u8(head[k].version << 4 | head[k].length); us_put_u16(head[k].bytes); us_put_u32(head[k].number);
+  }
+  return 0;
+}""",
     # Signed numbers wrap, too: nothing is left out because that could not be.
     "signed": """
 int payload(void) {
