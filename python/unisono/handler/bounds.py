@@ -133,7 +133,13 @@ class Bounds:
                 rounds = pointer_rounds(loop, insts, left, how, right, self._inst, self.most)
                 best = rounds if best is None else min(n for n in (best, rounds) if n is not None)
                 continue
-            course = self._course(loop, left, 0)
+            course, shifted = self._course(loop, left, 0), self._inst(left)
+            if course is None and shifted is not None and shifted.op == "shl" and isinstance(right, Const):
+                by = shifted.args[1]
+                if isinstance(by, Const):  # a short number, compared in the high bits
+                    course = self._course(loop, shifted.args[0], 0)
+                    high = _signed(right.value, right.type.bits) >> by.value
+                    right = Const(right.type, high % (1 << right.type.bits))
             if course is not None:
                 found_rounds = self._until(loop, course, how, right)
                 if found_rounds is not None:
@@ -298,6 +304,9 @@ class Bounds:
                     # A number with its highest bit set would be less.
                     small = self.most(second) >> (second.type.bits - 1) == 0
                     return before + self.least(second) if before >= 0 and small else None
+        below = self._inst(inst.args[0]) if inst.args else None
+        if inst.op == "ashr" and below is not None and below.op == "shl" and inst.args[1] == below.args[1]:
+            return self._added(phi, below.args[0], depth - 1)  # a short number, with its sign
         if inst.op == "shl" and isinstance(inst.args[1], Const):
             # A short number that counts in the high bits: what is behind (phi >> n), shifted back.
             by, total, below = inst.args[1], 0, self._inst(inst.args[0])

@@ -156,6 +156,8 @@ LOOPS = {
     "from one of two": "for (int i = us_u8_at(0) & 1 ? -7 : us_u8_at(1) - 3; i < 300; i += 2)",
     "of 16 bits": "for (int16_t i = -9; i < 9; i += 3)",
     "of 16 bits, a few": "for (int16_t i = -2; i < 2; i += 3)",
+    "of 16 bits, used in between": "for (int16_t i = -6; i < 6; i += 3) if (x[i & 3] == 5) break; else",
+    "of 8 bits, used in between": "for (int8_t i = 100; i > -100; i -= 9) if (x[i & 3] == 5) break; else",
     "evenly": "for (int i = -6; i != 8; i += 2)",
     "around a byte": "for (uint8_t i = 250; i != 5; ++i)",
     "down around a byte": "for (uint8_t i = us_u8_at(0), k = 1; k || i; --i, k = 0)",
