@@ -189,8 +189,8 @@ Addresses addresses_of(const HostPort& where, Deadline deadline) {
                           where.text()));
   }
   if (brought->fault != 0) {
-    throw Error(ErrorCode::kBootstrap, formatted("the host of {} is not known here: {}", where.text(),
-                                                 gai_strerror(brought->fault)));
+    throw Error(ErrorCode::kBootstrap,
+                formatted("the host of {} is not known here: {}", where.text(), gai_strerror(brought->fault)));
   }
   return brought->addresses;
 }
