@@ -44,7 +44,7 @@ def add_parsers(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "file's handler for these messages only; that of a NAME, which it has, keeps its memory.",
     )
     attempt.add_argument("handler", metavar="FILE", help="its binary (.uh) or source (.c); with --at also a NAME")
-    attempt.add_argument("messages", nargs="*", metavar="MESSAGE", help="files, a message each")
+    attempt.add_argument("messages", nargs="+", metavar="MESSAGE", help="files, a message each")
     attempt.add_argument("-o", dest="output", metavar="FILE", help="what the handler writes, packet behind packet")
     attempt.add_argument("--packet-bytes", type=int, default=PACKET_BYTES, metavar="N", help=f"({PACKET_BYTES})")
     attempt.add_argument("--tag", type=int, default=0, metavar="N", help="of the messages (0)")
@@ -131,7 +131,8 @@ def _try(options: argparse.Namespace) -> int:
                 took = max(time.perf_counter() - begin, 1e-9)
                 written += result.outputs
                 dropped = ", the rest dropped" if result.dropped else ""
-                print(f"{path}: {len(packets)} packets{dropped}; {len(result.outputs)} written, "
+                count = "1 packet" if len(packets) == 1 else f"{len(packets)} packets"
+                print(f"{path}: {count}{dropped}; {len(result.outputs)} written, "
                       f"{sum(map(len, result.outputs))} bytes; {result.executed} instructions, {took * 1e3:.3g} ms, "
                       f"{len(message) / took / 1e6:.3g} MB/s")  # fmt: skip
         if options.output:

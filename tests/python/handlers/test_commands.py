@@ -61,8 +61,11 @@ def test_what_is_no_handler(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         (("compile", tmp_path / "h.uh", "--text"), "handler: version 0; this library reads version 1"),
         (("compile", tmp_path / "none.c", "-o", tmp_path / "x"), "none.c: there is no such file"),
         (("compile", tmp_path / "h.uh"), "compile makes no file without -o FILE.uh"),
-        (("try", tmp_path / "none.uh"), "none.uh: No such file or directory"),
-        (("try", tmp_path / "h.uh", "--packet-bytes", "0"), "--packet-bytes is 0; allowed are 1 to 8192"),
+        (("try", tmp_path / "none.uh", tmp_path / "h.uh"), "none.uh: No such file or directory"),
+        (
+            ("try", tmp_path / "h.uh", tmp_path / "h.uh", "--packet-bytes", "0"),
+            "--packet-bytes is 0; allowed are 1 to 8192",
+        ),
     ):
         done = Done(capsys, *words)
         assert done.returncode == 2
