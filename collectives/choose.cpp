@@ -178,6 +178,10 @@ constexpr Rule kRules[] = {
 // clang-format on
 
 constexpr Rule kStableRules[] = {
+    // In the tree's order, whatever the length.
+    use(Collective::kReduce, "switch"),
+    use(Collective::kAllreduce, "switch"),
+    use(Collective::kReduceScatter, "switch"),
     use(Collective::kReduce, "binomial"),
     use(Collective::kAllreduce, "recursive_doubling"),
     use(Collective::kReduceScatter, "recursive_halving"),
@@ -243,28 +247,47 @@ bool admits(const Algorithm& algorithm, const Call& call) {
   return algorithm.admits == nullptr || algorithm.admits(call);
 }
 
-/// The first of `rules` that the call meets and whose algorithm admits it, with any radix.
-const Rule* first_met(std::span<const Rule> rules, const Call& call, std::uint64_t bytes, bool groups,
-                      const Tuning& tuning) {
+/// Whether the call meets the rule, as far as its algorithm does not matter.
+bool is_met(const Rule& rule, const Call& call, const Tuning& tuning) {
+  const std::uint64_t bytes = call.count * element_bytes(call);
+  const bool groups = (call.group_size > 1 && call.group_size < call.size) || call.groups != nullptr;
+  return bytes >= rule.min_bytes && bytes <= rule.max_bytes && call.size >= rule.min_ranks &&
+         call.size <= rule.max_ranks && meets(rule.groups, groups) && meets(rule.direct, call.direct) &&
+         meets(rule.crowded, tuning.crowded) && meets(rule.hosts, tuning.hosts) && (rule.radix == 0 || tuning.radices);
+}
+
+/// The first of `rules` that the call meets and whose algorithm admits it, with any radix. `carried`: switches would.
+const Rule* first_met(std::span<const Rule> rules, const Call& call, const Tuning& tuning, bool carried) {
   for (const Rule& rule : rules) {
     const Algorithm& algorithm = collectives::kTable[rule.position];
-    if (algorithm.collective == call.collective && bytes >= rule.min_bytes && bytes <= rule.max_bytes &&
-        call.size >= rule.min_ranks && call.size <= rule.max_ranks && meets(rule.groups, groups) &&
-        meets(rule.direct, call.direct) && meets(rule.crowded, tuning.crowded) && meets(rule.hosts, tuning.hosts) &&
-        (rule.radix == 0 || tuning.radices) && admits(algorithm, call)) {
+    if (algorithm.collective == call.collective && (!carried || rule.switches || algorithm.switched) &&
+        is_met(rule, call, tuning) && admits(algorithm, call)) {
       return &rule;
     }
   }
   return nullptr;
 }
 
+/// The position of the algorithm of the switches that serve the call's communicator; -1 if there are none, or it does
+/// not admit the call.
+int of_switches(const Call& call) {
+  if (call.tree == nullptr) return -1;
+  for (std::size_t i = 0; i < collectives::kTable.size(); ++i) {
+    const Algorithm& algorithm = collectives::kTable[i];
+    if (algorithm.switched && algorithm.collective == call.collective && admits(algorithm, call)) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
 }  // namespace
 
 Choice choose(const Call& call, const Tuning& tuning) {
-  const std::uint64_t bytes = call.count * element_bytes(call);
-  const bool groups = (call.group_size > 1 && call.group_size < call.size) || call.groups != nullptr;
-  const Rule* rule = first_met(tuning.rules, call, bytes, groups, tuning);
-  if (rule == nullptr) rule = first_met(own_rules(call.collective), call, bytes, groups, tuning);
+  const int carried = of_switches(call);
+  const Rule* rule = first_met(tuning.rules, call, tuning, carried >= 0);
+  if (rule == nullptr && carried >= 0) return {carried, nullptr, 0};
+  if (rule == nullptr) rule = first_met(own_rules(call.collective), call, tuning, false);
   if (rule != nullptr) return {rule->position, rule, rule->radix};
   for (std::size_t i = 0; i < collectives::kTable.size(); ++i) {
     if (collectives::kTable[i].collective == call.collective && admits(collectives::kTable[i], call)) {
@@ -277,6 +300,22 @@ Choice choose(const Call& call, const Tuning& tuning) {
 int choose_algorithm(const Call& call, const Tuning& tuning) { return choose(call, tuning).position; }
 
 int choose_algorithm(const Call& call) { return choose(call, {}).position; }
+
+bool left_to_switches(const Call& call, const Tuning& tuning) {
+  bool named = false;
+  for (const Rule& rule : tuning.rules) {
+    const Algorithm& algorithm = collectives::kTable[rule.position];
+    named = named || (algorithm.switched && algorithm.collective == call.collective);
+  }
+  if (!named) return true;
+  for (const Rule& rule : tuning.rules) {
+    const Algorithm& algorithm = collectives::kTable[rule.position];
+    if (algorithm.collective != call.collective || !is_met(rule, call, tuning)) continue;
+    if (algorithm.switched) return true;
+    if (rule.switches && admits(algorithm, call)) return false;
+  }
+  return true;
+}
 
 ByteRange same_choice(const Call& call, const Tuning& tuning) {
   const std::uint64_t bytes = call.count * element_bytes(call);

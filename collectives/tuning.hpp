@@ -36,6 +36,9 @@ struct Rule {
   Which crowded = Which::kAll;  ///< the job has more ranks than cores
   Which hosts = Which::kAll;    ///< the communicator has members on several hosts
   std::uint8_t radix = 0;       ///< of the algorithm, as `Call::radix`
+  /// It is for calls that switches would carry, too; else for those that they would not. One that names the algorithm
+  /// of switches is for these anyway.
+  bool switches = false;
   friend bool operator==(const Rule&, const Rule&) = default;
 };
 
@@ -54,9 +57,15 @@ struct Choice {
   std::uint8_t radix = 0;      ///< `Call::radix` for it
 };
 
-/// The choice for `call`. Depends only on what all ranks share.
+/// The choice for `call`. Depends only on what all ranks share. `Call::tree` is of the switches that serve the
+/// communicator: where no rule of `tuning` decides, they carry what their algorithm admits.
 Choice choose(const Call& call, const Tuning& tuning);
 int choose_algorithm(const Call& call, const Tuning& tuning);
+
+/// Whether a call is left to what carries calls in place of the engine (engine/carrier.hpp), which no `Call::tree`
+/// tells of. It is, unless rules of `tuning` name the algorithm of switches for its collective, and another rule
+/// decides first.
+bool left_to_switches(const Call& call, const Tuning& tuning);
 
 /// Lengths in bytes, both included.
 struct ByteRange {

@@ -61,6 +61,7 @@ Rule pin_of(std::string_view pin) {
     const NamedAlgorithm named = algorithm_named(*known, trimmed(name));
     rule.position = static_cast<std::uint16_t>(named.position);
     rule.radix = named.radix;
+    rule.switches = true;  // who pins an algorithm means it, whatever else there is
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInvalidArgument) refuse(pin, error.what());
     throw Error(error.code(), std::string("UNISONO_ALGORITHM: ") + error.what());

@@ -110,7 +110,7 @@ Which which_of(const json::Value& rule, const char* name) {
 
 Rule rule_of(const json::Value& value) {
   value.only({"collective", "algorithm", "min_bytes", "max_bytes", "min_ranks", "max_ranks", "direct", "crowded",
-              "groups", "hosts"});
+              "groups", "hosts", "switches"});
   Rule rule;
   const json::Value& collective = value.at("collective");
   const json::Value& algorithm = value.at("algorithm");
@@ -139,6 +139,7 @@ Rule rule_of(const json::Value& value) {
   rule.crowded = which_of(value, "crowded");
   rule.groups = which_of(value, "groups");
   rule.hosts = which_of(value, "hosts");
+  if (const json::Value* found = value.find("switches")) rule.switches = found->boolean();
   return rule;
 }
 
@@ -227,6 +228,7 @@ std::string write_tuning(const TuningFile& file) {
     flag("crowded", rule.crowded);
     flag("groups", rule.groups);
     flag("hosts", rule.hosts);
+    if (rule.switches) text += ", \"switches\": true";
     text += "}";
   }
   return text + (first ? "]\n}\n" : "\n  ]\n}\n");

@@ -427,23 +427,11 @@ class Admission {
     return table[static_cast<std::size_t>(position)];
   }
 
-  /// The algorithm of the switches that serve this communicator, if there are some and it admits the call. Nothing is
-  /// compared: by each link goes what the best algorithm among the members sends, or less, and in fewer steps.
-  const Algorithm* of_switches() {
-    if (communicator_.tree == nullptr) return nullptr;
-    for (const Algorithm& algorithm : algorithms()) {
-      if (!algorithm.switched || algorithm.collective != call_.collective) continue;
-      Call with = call_;
-      with.tree = communicator_.tree;
-      const bool ordered = !needs_order(call_.func) || build::keeps_order(algorithm, with);
-      if (ordered && algorithm.admits(with)) return &algorithm;
-    }
-    return nullptr;
-  }
-
+  /// By the rules. The switches that serve this communicator, if some do, are among the algorithms.
   const Algorithm& automatic() {
-    if (const Algorithm* const found = of_switches()) return *found;
-    const Choice choice = choose(call_, communicator_.tuning);
+    Call seen = call_;
+    seen.tree = communicator_.tree;
+    const Choice choice = choose(seen, communicator_.tuning);
     if (choice.radix != 0) call_.radix = choice.radix;
     if (choice.position < 0) refuse(ErrorCode::kUnsupported, "no algorithm admits this call");
     return algorithm(choice.position);

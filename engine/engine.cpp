@@ -392,7 +392,8 @@ class NativeEngine::Impl final : public FastPath::Watch {
   /// Has the carrier take a call that is about to be submitted, if it wants it.
   void offer_to_carrier(const CallRequest& request, CallState& call) {
     if (carrier == nullptr || call.space != CallState::Space::kCollective || request.algorithm != -1 || call.streams ||
-        call.plan->lanes || call.call.collective == Collective::kProgram) {
+        call.plan->lanes || call.call.collective == Collective::kProgram ||
+        !left_to_switches(call.call, call.communicator->tuning)) {
       return;
     }
     call.kernel =

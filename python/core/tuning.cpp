@@ -47,6 +47,7 @@ nb::dict dict_of(const Rule& rule) {
   entry["crowded"] = flag(rule.crowded);
   entry["groups"] = flag(rule.groups);
   entry["hosts"] = flag(rule.hosts);
+  entry["switches"] = rule.switches;
   return entry;
 }
 

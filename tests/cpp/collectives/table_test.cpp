@@ -9,6 +9,7 @@
 #include "calls.hpp"
 #include "collectives/tuning.hpp"
 #include "core/group_table.hpp"
+#include "core/tree_table.hpp"
 
 namespace unisono::testing_programs {
 namespace {
@@ -227,6 +228,77 @@ TEST(Choice, DividesLongSumsAmongLeadersBetweenHosts) {
   EXPECT_EQ(chosen(call), "two_level");
   call.group_size = 0;
   EXPECT_NE(chosen(call), "multi_leader");
+}
+
+Rule rule_of(Collective collective, const char* name, std::uint64_t max_bytes = kAnyBytes) {
+  Rule rule;
+  rule.position = static_cast<std::uint16_t>(find_algorithm(collective, name));
+  rule.max_bytes = max_bytes;
+  return rule;
+}
+
+TEST(Choice, LeavesToSwitchesWhatNoRuleTakesFromThem) {
+  Call call = make_call(Collective::kReduce, 4, 16);
+  call.tree = parse_tree("((0 1) (2 3))", false);
+  const auto chosen = [&](const std::vector<Rule>& rules) {
+    const Choice choice = choose(call, {rules});
+    return std::string(algorithms()[static_cast<std::size_t>(choice.position)].name) +
+           (choice.rule != nullptr ? " by a rule" : "");
+  };
+  EXPECT_EQ(chosen({}), "switch");
+  // A rule of a machine's tuning file is of calls that no switches carry.
+  std::vector<Rule> rules{rule_of(Collective::kReduce, "chain", 64)};
+  EXPECT_EQ(chosen(rules), "switch");
+  rules[0].switches = true;
+  EXPECT_EQ(chosen(rules), "chain by a rule");
+  call.count = 17;
+  EXPECT_EQ(chosen(rules), "switch");
+  // By the switches up to so many bytes, and among the ranks beyond.
+  rules = {rule_of(Collective::kReduce, "switch", 64), rule_of(Collective::kReduce, "chain")};
+  rules[1].switches = true;
+  EXPECT_EQ(chosen(rules), "chain by a rule");
+  call.count = 16;
+  EXPECT_EQ(chosen(rules), "switch by a rule");
+  // A communicator without switches passes over the rule that names them, and one whose tree has another order if the
+  // operands may not change places.
+  call.tree = nullptr;
+  EXPECT_EQ(chosen(rules), "chain by a rule");
+  call.tree = parse_tree("((0 2) (1 3))", false);
+  EXPECT_EQ(chosen(rules), "switch by a rule");
+  call.func = Func::kOrdered0;
+  rules[1].position = static_cast<std::uint16_t>(find_algorithm(Collective::kReduce, "binomial"));
+  EXPECT_EQ(chosen(rules), "binomial by a rule");
+  EXPECT_EQ(chosen({}), "linear by a rule") << "the library's own";
+}
+
+TEST(Choice, IsTheSwitchesOwnForStableReductions) {
+  for (const Collective collective : {Collective::kReduce, Collective::kAllreduce, Collective::kReduceScatter}) {
+    Call call = make_call(collective, 4, 16);
+    call.tree = parse_tree("(0 1 2 3)", false);
+    std::vector<Rule> rules(stable_rules().begin(), stable_rules().end());
+    rules.push_back(rule_of(collective, "ring"));
+    if (rules.back().position == 0xffff) rules.back() = rule_of(collective, "chain");
+    rules.back().switches = true;  // a price is no reason to reduce in another order
+    EXPECT_STREQ(algorithms()[static_cast<std::size_t>(choose_algorithm(call, {rules}))].name, "switch");
+  }
+}
+
+TEST(Choice, KeepsCallsFromWhatCarriesThemOnlyWhereRulesNameSwitches) {
+  Call call = make_call(Collective::kAllreduce, 4, 16);
+  std::vector<Rule> rules{rule_of(Collective::kAllreduce, "ring", 64)};
+  rules[0].switches = true;
+  EXPECT_TRUE(left_to_switches(call, {}));
+  EXPECT_TRUE(left_to_switches(call, {rules})) << "that of a job whose pins say nothing of switches";
+  rules.push_back(rule_of(Collective::kAllreduce, "switch"));
+  EXPECT_FALSE(left_to_switches(call, {rules}));
+  call.count = 17;
+  EXPECT_TRUE(left_to_switches(call, {rules}));
+  call.collective = Collective::kReduce;
+  call.count = 16;
+  EXPECT_TRUE(left_to_switches(call, {rules}));
+  call.collective = Collective::kAllreduce;
+  rules[0].switches = false;
+  EXPECT_TRUE(left_to_switches(call, {rules})) << "it is of other calls";
 }
 
 TEST(Choice, HasNothingForAUsersProgram) { EXPECT_EQ(choose_algorithm(make_call(Collective::kProgram, 4, 1)), -1); }

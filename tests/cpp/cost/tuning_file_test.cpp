@@ -200,11 +200,16 @@ TEST(Pins, AreRules) {
   const std::vector<Rule> rules =
       parse_pins(" allreduce=ring , bcast=binomial:64K-,bcast=linear:-4k, reduce=chain:1M-2G ,");
   ASSERT_EQ(rules.size(), 4U);
-  EXPECT_EQ(rules[0], rule(Collective::kAllreduce, "ring"));
-  Rule from = rule(Collective::kBcast, "binomial");
+  const auto pin = [](Collective collective, const char* name) {
+    Rule made = rule(collective, name);
+    made.switches = true;  // what is pinned holds of switches, too
+    return made;
+  };
+  EXPECT_EQ(rules[0], pin(Collective::kAllreduce, "ring"));
+  Rule from = pin(Collective::kBcast, "binomial");
   from.min_bytes = 65536;
   EXPECT_EQ(rules[1], from);
-  Rule to = rule(Collective::kBcast, "linear");
+  Rule to = pin(Collective::kBcast, "linear");
   to.max_bytes = 4096;
   EXPECT_EQ(rules[2], to);
   EXPECT_EQ(rules[3].min_bytes, std::uint64_t{1} << 20U);
@@ -217,6 +222,7 @@ TEST(Pins, NameARadix) {
       parse_pins("bcast=knomial:8, bcast = knomial:255:64K- ,bcast=knomial:2:-4K,bcast=knomial:4");
   ASSERT_EQ(rules.size(), 4U);
   Rule expected = rule(Collective::kBcast, "knomial");
+  expected.switches = true;
   EXPECT_EQ(rules[3], expected) << "4 is the radix that it has anyway";
   expected.radix = 8;
   EXPECT_EQ(rules[0], expected);
@@ -244,6 +250,19 @@ TEST(TuningFile, NamesARadix) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("\"1\"; allowed are 2 to 255"));
   }
+}
+
+TEST(TuningFile, SaysWhichRulesHoldOfSwitches) {
+  TuningFile file;
+  file.rules = {rule(Collective::kReduce, "switch"), rule(Collective::kReduce, "chain")};
+  const std::string without = write_tuning(file);
+  EXPECT_EQ(without.find("switches"), std::string::npos);
+  EXPECT_EQ(parse_tuning(without).rules, file.rules);
+  file.rules[1].switches = true;
+  const std::string with = write_tuning(file);
+  EXPECT_THAT(with, HasSubstr("\"algorithm\": \"chain\", \"switches\": true"));
+  EXPECT_EQ(parse_tuning(with).rules, file.rules);
+  EXPECT_NE(hash_of(parse_tuning(with).rules), hash_of(parse_tuning(without).rules));
 }
 
 TEST(Pins, SayWhatIsWrong) {
@@ -366,6 +385,7 @@ TEST(Choice, HashesTellTablesApart) {
            [](Rule& r) { r.crowded = Which::kAll; },
            [](Rule& r) { r.groups = Which::kAll; },
            [](Rule& r) { r.hosts = Which::kWithout; },
+           [](Rule& r) { r.switches = true; },
        }) {
     std::vector<Rule> other = rules;
     change(other[0]);
@@ -440,7 +460,9 @@ TEST_F(InForceTest, PinsComeFirst) {
   const InForce found = rules_in_force();
   ASSERT_EQ(found.rules.size(), 3U);
   EXPECT_EQ(found.pins, 1U);
-  EXPECT_EQ(found.rules[0], rule(Collective::kBcast, "linear"));
+  Rule pin = rule(Collective::kBcast, "linear");
+  pin.switches = true;
+  EXPECT_EQ(found.rules[0], pin);
 }
 
 }  // namespace

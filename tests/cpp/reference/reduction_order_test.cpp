@@ -8,6 +8,7 @@
 
 #include "collectives/tuning.hpp"
 #include "core/error.hpp"
+#include "core/tree_table.hpp"
 
 namespace unisono::reference {
 namespace {
@@ -26,6 +27,13 @@ const Algorithm& algorithm(Collective collective, const char* name) {
   return algorithms()[static_cast<std::size_t>(find_algorithm(collective, name))];
 }
 
+/// One switch above so many members, which stand in for it.
+const CallTree* star(std::uint32_t ranks) {
+  std::string text;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) text += (rank == 0 ? "(" : " ") + std::to_string(rank);
+  return parse_tree(text + ")", true);
+}
+
 // What stable_rules() promises, for every number of ranks up to 17 and of elements around every threshold of blocks.
 TEST(ReductionOrder, OfStableRulesDependsOnRanksOnly) {
   for (const Rule& rule : stable_rules()) {
@@ -36,6 +44,7 @@ TEST(ReductionOrder, OfStableRulesDependsOnRanksOnly) {
         for (const std::uint64_t count : {1, 2, 3, 5, 16, 17, 64, 100}) {
           Call call = call_of(chosen.collective, ranks, count);
           if (chosen.collective == Collective::kReduce) call.root = root;
+          if (chosen.switched) call.tree = star(ranks);
           for (const bool in_place : {false, true}) {
             call.in_place = in_place;
             const ReductionOrder order = reduction_order(chosen, call);
