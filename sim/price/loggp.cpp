@@ -5,6 +5,7 @@
 #include <map>
 #include <queue>
 #include <tuple>
+#include <unordered_map>
 
 #include "core/error.hpp"
 #include "sim/model/peers.hpp"
@@ -19,6 +20,21 @@ constexpr std::uint32_t kWindow = 32;
 struct Arrived {
   double first = 0, last = 0;
 };
+
+/// A message of a pair, by its number.
+struct Message {
+  std::uint32_t from = 0, to = 0, number = 0;
+
+  friend bool operator==(const Message&, const Message&) = default;
+};
+struct MessageHash {
+  std::size_t operator()(const Message& of) const {
+    const std::uint64_t key = (std::uint64_t{of.from} << 8U | of.to) << 32U | of.number;
+    return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15ULL) >> 16U);
+  }
+};
+template <class Value>
+using ByMessage = std::unordered_map<Message, Value, MessageHash>;
 
 class Walk {
  public:
@@ -65,7 +81,6 @@ class Walk {
     std::vector<double> coming;          ///< when the last segments come that are under way
     double end = 0;
   };
-  using Message = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  ///< from, to, number
 
   void plan(std::uint32_t rank) {
     const Program& program = call_.programs[rank];
@@ -296,10 +311,10 @@ class Walk {
   const Parameters& parameters_;
   const EndpointCosts& engine_;
   std::vector<Rank> ranks_;
-  std::map<Message, Arrived> arrived_;
-  std::map<Message, double> left_;
-  std::map<Message, std::pair<std::uint32_t, std::uint32_t>> grants_at_;  ///< rank and move that take it
-  std::map<Message, std::pair<double, double>> known_;
+  ByMessage<Arrived> arrived_;
+  ByMessage<double> left_;
+  ByMessage<std::pair<std::uint32_t, std::uint32_t>> grants_at_;  ///< rank and move that take it
+  ByMessage<std::pair<double, double>> known_;                    ///< ways of frames, by their bytes
   using Ready = std::tuple<double, std::uint32_t, std::uint32_t>;
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready_;
   std::vector<std::uint32_t> look_later_;

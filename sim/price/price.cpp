@@ -1,16 +1,14 @@
 #include "sim/price/price.hpp"
 
 #include <algorithm>
-#include <numeric>
 
-#include "collectives/tuning.hpp"
 #include "core/error.hpp"
 #include "core/facts.hpp"
 #include "core/text.hpp"
 #include "sim/model/calls.hpp"
 #include "sim/network/frame.hpp"
-#include "sim/network/unit_tree.hpp"
 #include "sim/price/loggp.hpp"
+#include "sim/price/served.hpp"
 
 namespace unisono::sim {
 namespace {
@@ -37,24 +35,28 @@ double bound_of(const Ways& ways, const Call& call, const EndpointCosts& engine)
 }
 
 /// What a job takes that names no algorithm, as the engines' admission has it.
-void choose_for(const Topology& topology, const Call& call, Price& found) {
-  std::vector<std::uint32_t> nodes(call.size);
-  std::iota(nodes.begin(), nodes.end(), 0U);
-  const UnitTree tree = lay_tree(topology, nodes);
-  if (tree.reason.empty()) {
-    found.tree = tree.text;
-    for (const Candidate& one : found.candidates) {
-      if (!one.switched || !one.refusal.empty()) continue;
-      found.choice = one.algorithm;
-      found.reason = "switches carry what they can";
-      return;
-    }
-  }
-  const Choice choice = choose(call, {});
+void choose_for(const Topology& topology, Call call, const JobRules& job, Price& found) {
+  const Served switches = served(topology, call.size, job.hardware);
+  found.tree = switches.text;
+  if (!topology.units.empty()) found.unserved = switches.reason;
+  if (switches.reason.empty()) call.tree = switches.tree;
+  Tuning tuning;
+  tuning.rules = job.rules;
+  tuning.radices = false;  // engines in hardware have the usual ones
+  const Choice choice = choose(call, tuning);
   if (choice.position < 0) return;
-  found.choice = algorithms()[static_cast<std::size_t>(choice.position)].name;
+  const Algorithm& chosen = algorithms()[static_cast<std::size_t>(choice.position)];
+  found.choice = chosen.name;
+  for (std::size_t i = 0; i < job.rules.size(); ++i) {
+    if (&job.rules[i] == choice.rule) found.rule = i;
+  }
+  if (chosen.switched) {
+    found.reason = "switches carry what they can";
+    return;
+  }
   found.reason = choice.rule != nullptr ? "by the built-in rules" : "the first of the table that admits the call";
-  if (!topology.units.empty()) found.reason += tree.reason.empty() ? "; switches do not carry it" : "; " + tree.reason;
+  if (topology.units.empty()) return;
+  found.reason += switches.reason.empty() ? "; switches do not carry it" : "; " + switches.reason;
 }
 
 Candidate form_of(const Ways& ways, const Algorithm& algorithm, const Call& call, const Parameters& parameters,
@@ -96,7 +98,7 @@ void simulate(const NetworkConfig& network, const Topology& topology, const Algo
 
 Price price(const NetworkConfig& network, const Call& call, const std::vector<std::string>& names,
             const Parameters& parameters, const EndpointCosts& engine, const EndpointCosts& switches,
-            std::chrono::steady_clock::time_point until) {
+            const JobRules& job, std::chrono::steady_clock::time_point until) {
   if (call.size > kMostModelled) {
     throw Error(ErrorCode::kInvalidArgument,
                 formatted("{} ranks were given; {} are the most that are modelled", call.size, kMostModelled));
@@ -134,7 +136,7 @@ Price price(const NetworkConfig& network, const Call& call, const std::vector<st
   }
   std::stable_sort(found.candidates.begin(), found.candidates.end(), before);
   found.bound = bound_of(ways, call, engine);
-  choose_for(ways.topology(), call, found);
+  choose_for(ways.topology(), call, job, found);
   return found;
 }
 

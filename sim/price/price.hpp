@@ -4,9 +4,11 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "collectives/tuning.hpp"
 #include "core/call.hpp"
 #include "sim/price/logcn.hpp"
 #include "sim/price/parameters.hpp"
@@ -34,16 +36,25 @@ struct Price {
   std::vector<Candidate> candidates;  ///< the quickest first: by simulation, then by closed form, then refused ones
   double bound = 0;                   ///< no algorithm takes fewer cycles
   std::string choice;                 ///< what a job takes that names no algorithm; empty: none admits the call
-  std::string reason;                 ///< why
+  std::optional<std::size_t> rule;    ///< the one of the job's that made the choice
+  std::string reason;                 ///< why, where none of them did
   std::string tree;                   ///< of switches; empty: there is none
+  std::string unserved;               ///< why no job has that tree; empty: jobs have it
+};
+
+/// What a job has agreed on.
+struct JobRules {
+  std::span<const Rule> rules;  ///< come before those of the library
+  bool hardware = false;        ///< its switches are in RTL
 };
 
 /// Prices `call` (root 0 and rank 0) by the algorithms of these names, or by all. Candidates are simulated in the order
 /// of their closed forms until `until`; of all, those are not that take kFarOff times as long as the quickest by these.
-/// The network's `nodes` must fit, as for `call_of`. Throws Error(kInvalidArgument) for a name that is none, or more
-/// ranks than can be modelled.
+/// The network's `nodes` must fit, as for `call_of`; `job` makes the choice. Throws Error(kInvalidArgument) for a name
+/// that is none, or more ranks than can be modelled.
 Price price(const NetworkConfig& network, const Call& call, const std::vector<std::string>& names,
             const Parameters& parameters, const EndpointCosts& engine, const EndpointCosts& switches,
+            const JobRules& job = {},
             std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
 
 }  // namespace unisono::sim

@@ -102,7 +102,7 @@ def execute(options: argparse.Namespace) -> int:
     """Runs the command."""
     if options.network is not None:
         return simulated_prices.execute(options)
-    for name in ("switch", "parameters", "segment_bytes"):
+    for name in ("switch", "parameters", "segment_bytes", "prices"):
         if getattr(options, name) is not None:
             raise InvalidArgumentError(
                 f"--{name.replace('_', '-')} is of a simulated network; say which with --network FILE"

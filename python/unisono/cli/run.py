@@ -7,6 +7,8 @@ import contextlib
 import os
 import sys
 
+from ..errors import InvalidArgumentError
+from . import job_prices
 from .aggregation import AggregationError, find
 from .cables import COLLECTIVES, PROTOCOLS, Cables, CablesError, CablesOptions
 from .carrier import CARRIERS, CarrierOptions
@@ -125,6 +127,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="switches that take part in collectives, where the configuration of the network says `aggregation`: in "
         "C++ (the default), which take no time, in hardware, Verilated (rtl), or none",
     )
+    job_prices.add_option(cluster)
     cluster.add_argument(
         "--carrier",
         choices=CARRIERS,
@@ -339,6 +342,8 @@ def execute(options: argparse.Namespace) -> int:
         )
     if platform != "rtl" and hints.given():
         return _refuse(f"{' and '.join(hints.given())} goes with --platform rtl; the platform is {platform}", 2)
+    if options.prices is not None and options.network is None:
+        return _refuse("--prices is of a simulated network; say which with --network FILE", 2)
     try:
         of_engines = [name for name in hints.given() if name not in ("--native", "--native-delay")]
         cabled = _cables(options, platform, [*of_engines, *(["--kernels"] if options.kernels else [])])
@@ -379,18 +384,24 @@ def execute(options: argparse.Namespace) -> int:
     except CommandError as failure:
         return _refuse(str(failure), failure.status)
     try:
-        return Launcher(
-            words,
-            ranks,
-            prefix=options.prefix,
-            timeout=options.timeout,
-            keep_going=options.keep_going,
-            environment=environment,
-            cluster=Cluster(ranks, hints) if platform == "rtl" and cabled is None else None,
-            cables=None if cabled is None else Cables(ranks, cabled),
-            counters=options.counters and (platform != "rtl" or cabled is not None),
-            plan=plan,
-        ).run()
+        # First of all, for it says what is wrong with the configuration.
+        simulated = Cluster(ranks, hints) if platform == "rtl" and cabled is None else None
+        priced = options.network if simulated is not None and not hints.cables.used else None
+        with job_prices.rules_of_job(ranks, priced, options.switch, environment, options.prices) as rules:
+            return Launcher(
+                words,
+                ranks,
+                prefix=options.prefix,
+                timeout=options.timeout,
+                keep_going=options.keep_going,
+                environment=environment | rules,
+                cluster=simulated,
+                cables=None if cabled is None else Cables(ranks, cabled),
+                counters=options.counters and (platform != "rtl" or cabled is not None),
+                plan=plan,
+            ).run()
+    except InvalidArgumentError as failure:
+        return _refuse(str(failure), 2)
     except (CablesError, ClusterError) as failure:
         return _refuse(str(failure), 127)
     except LauncherError as failure:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -16,11 +14,10 @@ from rich.table import Table
 
 from .._spec import Collective
 from ..errors import InvalidArgumentError
+from . import job_prices
 from . import table as tables
+from .price_program import said
 
-NAME = "unisono-network-price"
-PACKAGE = Path(__file__).resolve().parents[1]
-ROOT = PACKAGE.parents[1]  #: of the checkout, if the package is used from one
 SECONDS = 60  #: for the simulation of all algorithms; what is left by then has closed forms only
 LEAST_RANKS, MOST_RANKS = 2, 128
 GRACE = 30  #: more, until the program is ended
@@ -50,36 +47,9 @@ PARAMETERS = {
 }
 
 
-def find_program() -> str:
-    """The program: in a build folder of the checkout, or in the package, or on PATH. Raises `InvalidArgumentError`."""
-    built = sorted((ROOT / "build").glob(f"*/{NAME}"), key=lambda path: path.stat().st_mtime)
-    for candidate in (*reversed(built), PACKAGE / "bin" / NAME):
-        if candidate.is_file() and os.access(candidate, os.X_OK):
-            return str(candidate)
-    found = shutil.which(NAME)
-    if found is None:
-        raise InvalidArgumentError(f"{NAME}, which simulates networks, is not built: `make` in a checkout builds it")
-    return found
-
-
-def ask(*arguments: object) -> dict[str, Any]:
+def ask(*arguments: object, environment: dict[str, str] | None = None) -> dict[str, Any]:
     """What the program says. Raises `InvalidArgumentError` with its sentence if it refuses."""
-    program = find_program()
-    try:
-        done = subprocess.run(
-            [program, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=SECONDS + GRACE,
-        )  # fmt: skip
-    except OSError as failure:
-        raise InvalidArgumentError(f"{program} cannot be run: {failure.strerror}") from failure
-    except subprocess.TimeoutExpired as failure:
-        raise InvalidArgumentError(
-            f"{NAME} has not ended within {SECONDS + GRACE} s; ask about fewer ranks or bytes, or name an --algorithm"
-        ) from failure
-    if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or [f"{program} exited with status {done.returncode}"])[0]
-        raise InvalidArgumentError(said.removeprefix(f"{NAME}: "))
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = json.loads(said(*arguments, seconds=SECONDS + GRACE, environment=environment))
     return answer
 
 
@@ -106,6 +76,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--parameters", metavar="FILE", help="of LogGP and LoGcN, as `unisono calibrate --switch --file` writes them"
     )
+    job_prices.add_option(group)
 
 
 def explain(options: argparse.Namespace) -> dict[str, Any]:
@@ -135,13 +106,19 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         if value not in (None, ""):
             arguments += [name, value]
     try:
-        answer = ask(*arguments)
+        # As a job's ranks have it.
+        with contextlib.ExitStack() as stack:
+            rules: dict[str, str] = {}
+            if job_prices.priced(os.environ, options.prices):
+                made = job_prices.rules_by_price(ranks, options.network, options.switch, options.operation)
+                rules = stack.enter_context(made)
+            answer = ask(*arguments, environment=rules)
     except InvalidArgumentError as failure:
-        said = str(failure).removeprefix("model: ")
+        told = str(failure).removeprefix("model: ")
         for name, option in (("--segment:", "--segment-bytes:"), (options.network, f"--network: {options.network}")):
-            if said.startswith(name):
-                said = option + said.removeprefix(name)
-        raise InvalidArgumentError(said) from None
+            if told.startswith(name):
+                told = option + told.removeprefix(name)
+        raise InvalidArgumentError(told) from None
     call = {"operation": options.operation, "bytes": options.bytes if collective.data else 0, "ranks": ranks}
     given = {"dtype": options.dtype, "network": options.network, "switch": options.switch or "native"}
     return {"call": call | given} | answer
@@ -209,6 +186,9 @@ def sentences(answer: dict[str, Any]) -> list[str]:
     """What there is to say of the bound, of the quickest algorithm and of the choice."""
     said = [f"Bound: {answer['bound']:.0f} cycles, by the busiest link of any algorithm and the longest way."]
     simulated = [each for each in answer["candidates"] if each.get("cycles")]
+    if answer["unserved"] and any(each["switched"] for each in simulated):
+        said.append(f"No job has the switches: {answer['unserved']}.")
+        simulated = [each for each in simulated if not each["switched"]]
     if not simulated:
         return said
     best = simulated[0]

@@ -66,7 +66,7 @@ def test_switches_agree_with_members_in_their_place(
     network, tree = SHAPES[ranks]
     file = tmp_path / "network.conf"
     file.write_text(f"policy = pause\n{network}")
-    cluster = Cluster(native, ("--network", str(file), "--switch", switches))
+    cluster = Cluster(native, ("--network", str(file), "--switch", switches, "--prices", "off"))
     cases = cases_of(cluster, ranks)
     wrong = []
     for case, outcomes in zip(cases, cluster.run(ranks, cases), strict=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unisono.cli import main, simulated_prices
+from unisono.cli import main, price_program, simulated_prices
 from unisono.errors import InvalidArgumentError
 
 FABRIC = "topology = leaf_spine\nleaves = 4\nspines = 2\npolicy = pause\naggregation = ais@leaf*|ais@spine0\n"
@@ -17,7 +17,7 @@ FABRIC = "topology = leaf_spine\nleaves = 4\nspines = 2\npolicy = pause\naggrega
 def built() -> None:
     """Skips where the program is not built."""
     try:
-        simulated_prices.find_program()
+        price_program.find_program()
     except InvalidArgumentError as absent:
         pytest.skip(str(absent))
 
