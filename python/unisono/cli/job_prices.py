@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..errors import InvalidArgumentError
-from .price_program import said
+from .price_program import NoPriceError, said
 
 TUNING = "UNISONO_TUNING"
 PRICES = ("on", "off")
@@ -63,8 +63,8 @@ def rules_of_job(
 ) -> Iterator[dict[str, str]]:
     """What a job's ranks have in their environment, for as long as it runs. `environment`: what they have without it.
 
-    Where there are no prices, the built-in rules hold, and a line says why. Raises `InvalidArgumentError` if there are
-    to be some.
+    Where there are no prices, the built-in rules hold; a line says so if there could be some. Raises
+    `InvalidArgumentError` if there must be some.
     """
     with contextlib.ExitStack() as stack:
         made: dict[str, str] = {}
@@ -74,5 +74,7 @@ def rules_of_job(
             except InvalidArgumentError as failure:
                 if prices == "on":
                     raise
-                print(f"unisono run: the built-in rules choose algorithms: {failure}", file=sys.stderr)
+                # What is wrong with the configuration the cluster has said, or will; cables, say, have no prices.
+                if not isinstance(failure, NoPriceError):
+                    print(f"unisono run: the built-in rules choose algorithms: {failure}", file=sys.stderr)
         yield made

@@ -14,6 +14,10 @@ PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parents[1]  #: of the checkout, if the package is used from one
 
 
+class NoPriceError(InvalidArgumentError):
+    """The program runs, and has no prices for what it was asked."""
+
+
 def find_program() -> str:
     """The program: in a build folder of the checkout, or in the package, or on PATH. Raises `InvalidArgumentError`."""
     built = sorted((ROOT / "build").glob(f"*/{NAME}"), key=lambda path: path.stat().st_mtime)
@@ -29,7 +33,7 @@ def find_program() -> str:
 def said(*arguments: object, seconds: float, environment: dict[str, str] | None = None) -> str:
     """What the program says. `environment`: beside that of this process.
 
-    Raises `InvalidArgumentError` with its sentence if it refuses.
+    Raises `NoPriceError` with its sentence if it refuses, and `InvalidArgumentError` if it cannot be asked.
     """
     program = find_program()
     try:
@@ -46,5 +50,5 @@ def said(*arguments: object, seconds: float, environment: dict[str, str] | None 
         ) from failure
     if done.returncode != 0:
         told = (done.stderr.strip().splitlines() or [f"{program} exited with status {done.returncode}"])[0]
-        raise InvalidArgumentError(told.removeprefix(f"{NAME}: "))
+        raise NoPriceError(told.removeprefix(f"{NAME}: "))
     return done.stdout

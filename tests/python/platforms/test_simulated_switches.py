@@ -111,7 +111,7 @@ def test_equal_runs_take_equal_cycles(tmp_path: Path) -> None:
     network, program = configuration(tmp_path, SHAPES["leaves"][1]), script(tmp_path, CALLS)
     cycles = set()
     for _ in range(2):
-        done = run(8, "--network", network, program)
+        done = run(8, "--network", network, "--prices", "off", program)
         assert done.returncode == 0, done.stderr
         cycles.add(re.findall(r"(\d+) cycles", done.stderr)[0])
     assert len(cycles) == 1
