@@ -161,20 +161,20 @@ void add_rules(const PricedJob& job, Collective collective, const Class& of, std
   rule.min_ranks = of.least;
   rule.max_ranks = of.most;
   rule.groups = Which::kWithout;  // what is priced has none
-  for (std::size_t first = 0, next = 0; first < samples.size(); first = next) {
-    while (next < samples.size() && samples[next].alike(samples[first])) ++next;
-    // The change lies somewhere between two lengths that were priced.
-    const std::uint64_t last = samples[next - 1].bytes;
-    rule.max_bytes = next == samples.size() ? kAnyBytes : last + (samples[next].bytes - last) / 2;
-    const auto add = [&](int contender, bool switches) {
-      rule.position = static_cast<std::uint16_t>(pricing.position(contender));
-      rule.switches = switches;
-      rules.push_back(rule);
-    };
-    const bool carried = pricing.algorithm(samples[first].best).switched;
-    if (carried) add(samples[first].best, false);
-    add(samples[first].among, !carried);
-    rule.min_bytes = rule.max_bytes + 1;
+  // Where switches are the quickest, and then what is among the ranks, for all that the first ones leave.
+  for (const bool switched : {true, false}) {
+    rule.min_bytes = 0;
+    rule.switches = !switched;
+    const auto choice = [&](std::size_t i) { return switched ? samples[i].best : samples[i].among; };
+    for (std::size_t first = 0, next = 0; first < samples.size(); first = next) {
+      while (next < samples.size() && choice(next) == choice(first)) ++next;
+      // The change lies somewhere between two lengths that were priced.
+      const std::uint64_t last = samples[next - 1].bytes;
+      rule.max_bytes = next == samples.size() ? kAnyBytes : last + (samples[next].bytes - last) / 2;
+      rule.position = static_cast<std::uint16_t>(pricing.position(choice(first)));
+      if (pricing.algorithm(choice(first)).switched == switched) rules.push_back(rule);
+      rule.min_bytes = rule.max_bytes + 1;
+    }
   }
 }
 
