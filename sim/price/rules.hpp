@@ -22,10 +22,10 @@ struct PricedJob {
 };
 
 /// Rules for its communicators: for that of all ranks and for powers of two below, each by its own prices; for those
-/// between, by prices of one in the middle. Their ranks are taken to be the network's first ones. Of a class, rules that
-/// name the algorithm of switches come first, for lengths where these are the quickest; then those of what is quickest
-/// among the ranks, for all others, and for communicators without switches. Nothing is said of v-collectives and of
-/// communicators with groups.
+/// between, by prices of one in the middle. Their ranks are taken to be the network's first ones. Of a class, rules
+/// that name the algorithm of switches come first, for lengths where these are the quickest; then those of what is
+/// quickest among the ranks, for all others, and for communicators without switches. Nothing is said of v-collectives
+/// and of communicators with groups.
 ///
 /// Equal arguments give equal rules: where a call has many moves, fewer lengths are priced, and nothing looks at a
 /// clock. `only`: of this collective, and of all ranks, which have the same rules then.

@@ -51,13 +51,15 @@ struct Rank {
 /// Runs `work` on each rank of a job; what one of them throws is its sentence, by rank, else empty.
 inline std::vector<std::string> run_carried(std::uint32_t ranks, const AggregationSettings& settings,
                                             const std::function<void(Rank&)>& work,
-                                            std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
+                                            std::chrono::milliseconds timeout = std::chrono::seconds(30),
+                                            const std::shared_ptr<const std::vector<Rule>>& rules = nullptr) {
   const std::shared_ptr<loop::Job> job = loop::Job::make(ranks);
   std::vector<std::string> errors(ranks);
   std::vector<std::thread> threads;
   EngineSettings engine_settings;
   engine_settings.timeout = timeout;
   engine_settings.aggregates = true;
+  engine_settings.rules = rules;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       try {

@@ -198,6 +198,37 @@ TEST(Carried, SixCollectivesOfAnyLength) {
                     std::chrono::seconds(1)));
 }
 
+// Whatever is pinned, unless a rule names the switches; then the first one that a call meets decides.
+TEST(Carried, AsRulesSayThatNameSwitches) {
+  Serving one("one");
+  const auto rule = [](Collective collective, const char* name, std::uint64_t max_bytes) {
+    Rule made;
+    made.position = static_cast<std::uint16_t>(find_algorithm(collective, name));
+    made.max_bytes = max_bytes;
+    made.switches = true;
+    return made;
+  };
+  const auto rules = std::make_shared<const std::vector<Rule>>(
+      std::vector<Rule>{rule(Collective::kAllreduce, "ring", 4096), rule(Collective::kAllreduce, "switch", kAnyBytes),
+                        rule(Collective::kBarrier, "dissemination", kAnyBytes)});
+  const auto errors = run_carried(
+      kRanks, settings_for({one.address()}),
+      [&](Rank& own) {
+        const auto chosen = [&](std::uint64_t count) {
+          std::vector<std::int64_t> dst = values(own.rank, count);
+          own.engine.run(own.sum_in_place(Datatype::kInt64, dst));
+          EXPECT_EQ(dst.back(), 15 * 1000003 + static_cast<std::int64_t>(count - 1) * 45);
+          return std::string(own.engine.last_algorithm(0).algorithm->name);
+        };
+        EXPECT_EQ(chosen(512), "ring");
+        EXPECT_EQ(chosen(513), "switch");
+        own.engine.run(own.request(Collective::kBarrier, Datatype::kNone, 0));
+        EXPECT_STREQ(own.engine.last_algorithm(0).algorithm->name, "switch");
+      },
+      std::chrono::seconds(30), rules);
+  EXPECT_THAT(errors, Each(""));
+}
+
 TEST(Carried, ByTwoSwitchesThatShareEachVector) {
   Serving one("one");
   Serving two("two");
