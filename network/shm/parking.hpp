@@ -165,7 +165,7 @@ class Parking {
   static constexpr int kPolls = 1024;  ///< polls between two looks at clock and `tick`
   static constexpr int kYields = 16;   ///< yields between them
   /// Yields before a sleep where others than the segment's endpoints need the cores.
-  static constexpr int kYieldsToMany = 8;
+  static constexpr int kYieldsToMany = 24;
 
  private:
   enum class Polled { kReady, kOver, kNothing };

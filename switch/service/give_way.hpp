@@ -7,8 +7,10 @@
 namespace unisono::slots {
 
 /// For a thread that waits for what others send, perhaps on the same core: while they run, more of it comes, and the
-/// thread then takes all at once. Whoever computes and never waits does not give the core back before its time is over,
-/// which is milliseconds: then, for a while, it is better to sleep, for a thread that is woken goes before those.
+/// thread then takes all at once. It is of no use, and for a while the thread had better sleep at once,
+/// - beside somebody who computes and never waits, and so keeps the core until his time is over, which is milliseconds:
+///   a thread that is woken goes before him;
+/// - if nobody runs: the core is idle, or the system lets others of this thread's session run only (autogroups).
 class GiveWay {
  public:
   using Clock = std::chrono::steady_clock;
@@ -24,15 +26,25 @@ class GiveWay {
   }
 
   bool is_of_use(Time now) const { return now >= sleeps_until_; }
-  /// Others had the core from `before` to `after`.
+  /// Others had the core from `before` to `after`, if there were any.
   void note(Time before, Time after) {
-    if (after - before > kTooLong) sleeps_until_ = after + kForAWhile;
+    alone_ = after - before < kNobody ? alone_ + 1 : 0;
+    if (after - before > kTooLong) {
+      sleeps_until_ = after + kForLong;
+    } else if (alone_ == kAlone) {
+      alone_ = 0;
+      sleeps_until_ = after + kForAWhile;
+    }
   }
 
  private:
+  static constexpr std::chrono::nanoseconds kNobody{1500};
   static constexpr std::chrono::milliseconds kTooLong{1};
-  static constexpr std::chrono::milliseconds kForAWhile{100};
+  static constexpr std::chrono::milliseconds kForLong{100};
+  static constexpr std::chrono::milliseconds kForAWhile{5};
+  static constexpr int kAlone = 8;  ///< times in a row without anybody
   Time sleeps_until_{};
+  int alone_ = 0;
 };
 
 }  // namespace unisono::slots

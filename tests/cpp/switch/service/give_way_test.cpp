@@ -22,6 +22,26 @@ TEST(GiveWay, SleepsForAWhileBesideSomebodyWhoComputes) {
   EXPECT_TRUE(give_way.is_of_use(back + milliseconds(200))) << "it must be tried again";
 }
 
+TEST(GiveWay, SleepsForAWhileWhereNobodyRuns) {
+  GiveWay give_way;
+  GiveWay::Time now = GiveWay::Clock::now();
+  const auto yield = [&](std::chrono::nanoseconds took) {
+    give_way.note(now, now + took);
+    now += took;
+  };
+  for (int i = 0; i < 20; ++i) {
+    for (int alone = 0; alone < 7; ++alone) yield(std::chrono::nanoseconds(300));
+    yield(microseconds(5));  // somebody
+    ASSERT_TRUE(give_way.is_of_use(now));
+  }
+  for (int alone = 0; alone < 8; ++alone) {
+    EXPECT_TRUE(give_way.is_of_use(now));
+    yield(std::chrono::nanoseconds(300));
+  }
+  EXPECT_FALSE(give_way.is_of_use(now));
+  EXPECT_TRUE(give_way.is_of_use(now + milliseconds(10))) << "others may come";
+}
+
 TEST(GiveWay, LetsOthersRunUntilThen) {
   GiveWay give_way;
   const GiveWay::Time now = GiveWay::Clock::now();
