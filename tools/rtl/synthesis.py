@@ -94,7 +94,7 @@ def blocks() -> list[Block]:
     return [
         Block(
             name=entry["name"],
-            module=f"unisono_{entry['name']}",
+            module=f"unisono_{entry.get('module', entry['name'])}",
             parameters=tuple(entry.get("parameters", ())),
             copies=entry.get("copies", 1),
             part=entry.get("part", ""),
@@ -367,6 +367,9 @@ def summary(known: dict[str, Figures]) -> list[str]:
         row("all of these", sum_of(PARTS, known)),
         ["ACCL (H2RC 2021)", "78-81", "", "37.5-84.5", "27-56"],
         ["ACCL+ (OSDI 2024)", "158", "", "115", "144"],
+        row("switch of 8 ports, without its control", sum_of(["switch"], known)),
+        ["target", "<= 350", "", "", ""],
+        ["ACiS (Haghi 2023), radix 8, fp64 sums", "700", "", "", ""],
     ]
     lines = markdown(["", "kLUT, with memory", "kFF", "BRAM36", "DSP"], rows)
     if missing := [block.name for block in blocks() if block.part and block.name not in known]:
