@@ -78,6 +78,7 @@ E chosen(std::string_view key, std::string_view value, const std::array<Choice<E
 
 constexpr std::uint32_t kMostCycles = 1'000'000'000;
 constexpr std::uint32_t kMostNodes = 4096;
+constexpr std::uint32_t kLeastFrame = 128;   ///< a header of engines, and some data
 constexpr std::uint32_t kMostFrame = 65535;  ///< lengths are 16 bits in the hardware
 
 std::vector<Outage> outages(std::string_view key, std::string_view value) {
@@ -154,7 +155,7 @@ bool apply_known(NetworkConfig& config, std::string_view key, std::string_view v
   } else if (key == "clock_mhz") {
     config.clock_khz = thousandths(key, value, 10'000'000);
   } else if (key == "mtu") {
-    config.mtu = whole32(key, value, 1, kMostFrame);
+    config.mtu = whole32(key, value, kLeastFrame, kMostFrame);
   } else if (key == "switch_latency") {
     config.switch_latency = whole32(key, value, 0, kMostCycles);
   } else if (key == "policy") {

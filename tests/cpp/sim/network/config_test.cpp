@@ -125,6 +125,7 @@ TEST(Config, ErrorsNameLineAndKey) {
   says("down = 5", "line 1", "down");
   says("down = 10-20, 20-30", "line 1", "apart");
   says("mtu = 65536", "line 1", "mtu");
+  says("mtu = 100", "line 1", "128");
   says("just words", "line 1", "key = value");
   says("mtu@node0>* = 10", "line 1", "no key of a link");
   says("gbps@node0>* = fast", "line 1", "gbps: 'fast'");
