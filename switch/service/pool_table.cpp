@@ -1,5 +1,6 @@
 #include "switch/service/pool_table.hpp"
 
+#include <malloc.h>
 #include <net/if.h>
 
 #include <algorithm>
@@ -196,7 +197,10 @@ PoolTable::Entries::iterator PoolTable::erase(Entries::iterator one) {
   const auto job = jobs_.find(entry.request.job);
   add(job->second.over, entry.pool->traffic());  // no worker has it any more
   if (--job->second.pools == 0) jobs_.erase(job);
-  return pools_.erase(one);
+  const auto next = pools_.erase(one);
+  // The allocator would keep what hundreds of pools had.
+  if (pools_.empty()) malloc_trim(0);
+  return next;
 }
 
 std::vector<TableAnswer> PoolTable::parent_said(const ParentAnswer& said) {
