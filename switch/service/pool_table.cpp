@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <new>
 
 #include "core/error.hpp"
@@ -23,6 +24,14 @@ PoolAnswer refusal(std::string text, std::uint32_t possible = 0) {
 
 TableAnswer answer_to(CallerId caller, std::uint32_t number, const PoolAnswer& answer) {
   return {caller, number, ControlKind::kMake, packed(answer)};
+}
+
+/// The allocator would keep what hundreds of pools had. One thread at a time: where another allocator serves the
+/// process, as with sanitizers, this is the first that the system's own one hears.
+void give_memory_back() {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  malloc_trim(0);
 }
 
 void add(PoolTraffic& sum, const PoolTraffic& more) {
@@ -198,8 +207,7 @@ PoolTable::Entries::iterator PoolTable::erase(Entries::iterator one) {
   add(job->second.over, entry.pool->traffic());  // no worker has it any more
   if (--job->second.pools == 0) jobs_.erase(job);
   const auto next = pools_.erase(one);
-  // The allocator would keep what hundreds of pools had.
-  if (pools_.empty()) malloc_trim(0);
+  if (pools_.empty()) give_memory_back();
   return next;
 }
 
