@@ -107,8 +107,18 @@ class Walk {
 
   bool granted(const State& state) const { return state.bytes > engine_.eager_limit; }
 
-  /// Finds moves that can be issued, and those of them of which everything is known that they wait for.
+  /// Looks at a rank, and at those that what it finds lets go on. No recursion: chains of them are as long as programs.
   void look(std::uint32_t number) {
+    look_later_.push_back(number);
+    while (!look_later_.empty()) {
+      const std::uint32_t next = look_later_.back();
+      look_later_.pop_back();
+      look_at(next);
+    }
+  }
+
+  /// Finds moves that can be issued, and those of them of which everything is known that they wait for.
+  void look_at(std::uint32_t number) {
     Rank& rank = ranks_[number];
     const Program& program = call_.programs[number];
     for (; rank.first < rank.states.size() && rank.states[rank.first].done; ++rank.first) {
@@ -179,11 +189,6 @@ class Walk {
       if (held) continue;
       state.due = true;
       ready_.push({start, number, static_cast<std::uint32_t>(i)});
-    }
-    while (!look_later_.empty()) {
-      const std::uint32_t next = look_later_.back();
-      look_later_.pop_back();
-      if (next != number) look(next);
     }
   }
 
