@@ -6,7 +6,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/tree_table.hpp"
-#include "sim/network/unit_tree.hpp"
+#include "sim/network/engine_trees.hpp"
 #include "sim/switch/switch_unit.hpp"
 
 namespace unisono::sim {
@@ -38,21 +38,11 @@ void Aggregation::decide(Made& made) {
   const UnitTree laid = lay_tree(network_.topology(), question.nodes);
   if (!laid.reason.empty()) return refuse(laid.reason);
   const CallTree* const tree = parse_tree(laid.text, false);
-  if (!tree->in_rank_order) {
-    return refuse(
-        "its ranks do not stand in the order of the network: below each switch there must be ranks that follow "
-        "one another; engines know trees of that kind only");
-  }
-  if (tree->members + tree->switches > kAddresses) {
-    return refuse(formatted("{} ranks and {} switches; an engine's table has {} places", tree->members, tree->switches,
-                            kAddresses));
+  if (std::string reason = why_not_by_engines(network_.topology(), laid, *tree); !reason.empty()) {
+    return refuse(std::move(reason));
   }
   for (const std::uint32_t unit : laid.units) {
     const UnitPlace& place = network_.unit(unit);
-    if (place.address >= kAddresses) {
-      return refuse(
-          formatted("{} has address {}; engines reach those below {}", place.name, place.address, kAddresses));
-    }
     if (switches_[unit]->is_full()) {
       return refuse(formatted("{} has {} communicators, which is all it has room for; free one first", place.name,
                               switches_[unit]->capacity()));

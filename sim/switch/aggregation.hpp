@@ -17,9 +17,6 @@ namespace unisono::sim {
 /// Not thread-safe.
 class Aggregation {
  public:
-  /// Addresses that an engine in hardware reaches, and rows of its table for a communicator.
-  static constexpr std::uint32_t kAddresses = 64;
-
   /// Puts a switch into each unit of the network, which must outlive this: by default those in C++.
   explicit Aggregation(Network& network, const UnitMaker& maker = {});
 

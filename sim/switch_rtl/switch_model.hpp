@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/network/engine_trees.hpp"
 #include "switch/entry.hpp"
 
 namespace unisono::sim {
@@ -28,7 +29,7 @@ struct UnitTerms {
 /// Not thread-safe. At each port one word per cycle goes in, and one comes out.
 class SwitchModel {
  public:
-  static constexpr std::uint32_t kPorts = 8;
+  static constexpr std::uint32_t kPorts = kHardwareSwitchPorts;
   static constexpr std::uint32_t kEntries = 8;
   static constexpr std::uint32_t kBufferBytes = 8192;
   static constexpr std::uint32_t kEagerBuffers = 16;

@@ -106,6 +106,17 @@ def job(
     return json.loads(done.stdout.splitlines()[-1]) | {"said": done.stderr}
 
 
+def printed(folder: Path, ranks: int, network: Path, text: str) -> list[str]:
+    """The words that a program of a job on native nodes prints."""
+    program = folder / "program.py"
+    program.write_text(text)
+    done = subprocess.run(
+        command(ranks, "--network", network, program), capture_output=True, text=True, timeout=100, env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
 def explained(
     capsys: pytest.CaptureFixture[str], ranks: int, network: Path, op: str, size: int, *options: object
 ) -> dict[str, Any]:
@@ -225,13 +236,7 @@ with unisono.init(timeout=30) as context:
 
 def test_communicators_choose_by_their_size_and_carrier(tmp_path: Path) -> None:
     network = configuration(tmp_path, "topology = leaf_spine\nleaves = 2\nspines = 1\naggregation = ais@leaf*\n")
-    program = tmp_path / "groups.py"
-    program.write_text(GROUPS)
-    done = subprocess.run(
-        command(8, "--network", network, program), capture_output=True, text=True, timeout=100, env=environment()
-    )
-    assert done.returncode == 0, done.stderr
-    half, mixed, grouped = done.stdout.split()
+    half, mixed, grouped = printed(tmp_path, 8, network, GROUPS)
     assert half == "switch"
     assert mixed not in ("switch", "two_level"), "no tree serves it; what is cheapest among the ranks"
     assert grouped == "switch", "nothing was priced with groups, so switches carry what they can"
@@ -256,13 +261,7 @@ with unisono.init(timeout=30) as context:
 
 def test_a_call_can_name_the_switches(tmp_path: Path) -> None:
     network = configuration(tmp_path, "topology = leaf_spine\nleaves = 2\nspines = 1\naggregation = ais@leaf*\n")
-    program = tmp_path / "named.py"
-    program.write_text(NAMED)
-    done = subprocess.run(
-        command(4, "--network", network, program), capture_output=True, text=True, timeout=100, env=environment()
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["refused"] * 4, done.stderr
+    assert printed(tmp_path, 4, network, NAMED) == ["refused"] * 4
 
 
 def test_what_no_job_has_is_not_chosen(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

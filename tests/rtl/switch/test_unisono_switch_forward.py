@@ -71,6 +71,13 @@ class Bench:
         await RisingEdge(self.dut.clk_i)
         self.dut.table_valid_i.value = 0
 
+    async def begin_with_everybody(self) -> None:
+        """Address 0 is the group of all ports, and each port has the address after its number."""
+        await self.begin(groups=0)
+        await self.write(0, (1 << self.ports) - 1)
+        for port in range(self.ports):
+            await self.write(1 + port, 1 << port)
+
     def send(self, lane: int, address: int, data: bytes, *, damaged: bool = False) -> None:
         """One frame, and what is to become of it."""
         self.source.send(Packet(data, int(damaged), address), lane)
@@ -143,13 +150,10 @@ async def groups_from_everywhere(dut: Any) -> None:
 async def a_group_waits_for_others(dut: Any) -> None:
     """For leave to begin, beside which what goes to one port goes on."""
     bench = Bench(dut)
-    await bench.begin(groups=0)
-    await bench.write(0, (1 << bench.ports) - 1)
-    for port in range(1, bench.ports):
-        await bench.write(port, 1 << port)
+    await bench.begin_with_everybody()
     dut.group_may_i.value = 0
     bench.send(0, 0, bench.rng.randbytes(300))
-    bench.send(2, 1, bench.rng.randbytes(300))
+    bench.send(2, 2, bench.rng.randbytes(300))
     bench.take(1, await bench.sink.receive(1, timeout_us=20))
     await ClockCycles(dut.clk_i, 20)
     assert not any(bench.sink.packets)
@@ -165,14 +169,10 @@ async def a_group_waits_for_others(dut: Any) -> None:
 async def latency_and_rate(dut: Any) -> None:
     """Of one frame, of a group's; of words by all ports at once, and of a group's to all ports."""
     bench = Bench(dut)
-    await bench.begin(groups=0)
-    everybody = (1 << bench.ports) - 1
-    await bench.write(0, everybody)
-    for port in range(bench.ports):
-        await bench.write(1 + port, 1 << port)
+    await bench.begin_with_everybody()
     words = 40
     for address, expected in ((2, LATENCY), (0, GROUP_LATENCY)):
-        bench.sink.taken, bench.source.sent = [0] * bench.ports, [0] * bench.ports
+        bench.source.sent[0] = 0
         bench.send(0, address, bench.rng.randbytes(words * WORD))
         while not bench.source.sent[0]:
             await RisingEdge(dut.clk_i)
