@@ -24,6 +24,8 @@ class CallStarter {
   virtual void start(const CallRequest& request, Listener listener) = 0;
   /// Whether a message of any rank with this tag waits on a communicator: the rank.
   virtual std::optional<std::uint32_t> look_for(std::uint32_t communicator, std::uint32_t tag) = 0;
+  /// Frees a communicator that the carrier has made. Its calls have ended then, and use no memory any more.
+  virtual void free(std::uint32_t communicator) = 0;
 
  protected:
   ~CallStarter() = default;
@@ -40,8 +42,8 @@ class CallCarrier {
                                            const Binding& dst) = 0;
   /// A round of progress. Whether anything was done.
   virtual bool progress(CallStarter& starter) = 0;
-  /// A communicator is being freed. Another one that was made for it, and is freed with it.
-  virtual std::optional<std::uint32_t> freed(std::uint32_t communicator) = 0;
+  /// A communicator has been freed. What the carrier has made for it the carrier frees, now or later.
+  virtual void freed(CallStarter& starter, std::uint32_t communicator) = 0;
 
  protected:
   ~CallCarrier() = default;

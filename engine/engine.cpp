@@ -384,6 +384,7 @@ class NativeEngine::Impl final : public FastPath::Watch {
       const auto found = CallQueue::look_for(*communicator, {0, tag, true, false});
       return found ? std::optional(found->source) : std::nullopt;
     }
+    void free(std::uint32_t number) override { engine_.communicators.free(number); }
 
    private:
     Impl& engine_;
@@ -914,9 +915,7 @@ void NativeEngine::add_switches(std::uint32_t number, const CallTree* tree, std:
 void NativeEngine::free_communicator(std::uint32_t number) {
   const Turn turn(*impl_);
   impl_->communicators.free(number);
-  if (impl_->carrier != nullptr) {
-    if (const auto with_it = impl_->carrier->freed(number)) impl_->communicators.free(*with_it);
-  }
+  if (impl_->carrier != nullptr) impl_->carrier->freed(impl_->starter, number);
   impl_->wake_waiting();
 }
 

@@ -26,6 +26,11 @@ constexpr std::uint32_t kShadows = 0x8000'0000;
 constexpr std::uint32_t kIdleRounds = 64;
 /// Bytes of a datagram for which there is room in any case.
 constexpr std::size_t kLeastLongest = std::size_t{16} * 1024;
+/// Freed communicators are kept for so many times the patience: a rank that lacks a result notices within one of them
+/// that a switch is dead, and within another that the switch has freed the communicator, too.
+constexpr int kPatiences = 3;
+/// But not more of them: each keeps what this rank gave last.
+constexpr std::size_t kMostFreed = 64;
 
 }  // namespace
 
@@ -57,11 +62,13 @@ Aggregation::~Aggregation() {
   std::vector<std::uint32_t> shadows;
   engine_.with_lock([&] {
     for (const auto& [number, communicator] : communicators_) shadows.push_back(communicator->shape().shadow);
+    for (const Freed& one : freed_) shadows.push_back(one.communicator->shape().shadow);
   });
   for (const std::uint32_t shadow : shadows) engine_.free_communicator(shadow);
   engine_.with_lock([&] {
     if (datagrams_) poe_.attach(nullptr);
     communicators_.clear();
+    freed_.clear();
   });
   keeper_.reset();
 }
@@ -251,24 +258,41 @@ std::shared_ptr<KernelRun> Aggregation::carry(std::uint32_t communicator, const 
 }
 
 bool Aggregation::progress(CallStarter& starter) {
-  if (communicators_.empty()) return false;
+  if (communicators_.empty() && freed_.empty()) return false;
   const Time now = std::chrono::steady_clock::now();
   bool any = false;
   for (const auto& [number, communicator] : communicators_) any = communicator->progress(starter, now) || any;
-  return any;
+  return serve_freed(starter, now) || any;
 }
 
-std::optional<std::uint32_t> Aggregation::freed(std::uint32_t communicator) {
+void Aggregation::freed(CallStarter& starter, std::uint32_t communicator) {
   const auto found = communicators_.find(communicator);
-  if (found == communicators_.end()) return std::nullopt;
-  const std::uint32_t shadow = found->second->shape().shadow;
+  if (found == communicators_.end()) return;
   for (std::size_t pool = 0; pool < found->second->pools(); ++pool) {
     pools_.erase(found->second->pool_number(pool));
     if (found->second->shape().rank == 0 && keeper_) keeper_->free(found->second->plan().pools[pool].id);
   }
-  freed_ = std::move(found->second);
+  const Time now = std::chrono::steady_clock::now();
+  freed_.push_back({std::move(found->second), now + kPatiences * settings_.patience});
   communicators_.erase(found);
-  return shadow;
+  if (freed_.size() > kMostFreed) freed_.front().until = now;
+  serve_freed(starter, now);
+}
+
+/// Does for freed communicators what their other ranks still want of this one. Whether anything was done.
+bool Aggregation::serve_freed(CallStarter& starter, Time now) {
+  bool any = false;
+  for (auto one = freed_.begin(); one != freed_.end();) {
+    CarriedCommunicator& communicator = *one->communicator;
+    any = communicator.progress(starter, now) || any;
+    if (communicator.settled() || (communicator.carrying() && now >= one->until)) {
+      starter.free(communicator.shape().shadow);
+      one = freed_.erase(one);
+    } else {
+      ++one;
+    }
+  }
+  return any;
 }
 
 bool Aggregation::poll() {

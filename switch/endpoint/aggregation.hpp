@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -61,9 +62,11 @@ class Aggregation final : private CallCarrier, private Companion {
   std::shared_ptr<KernelRun> carry(std::uint32_t communicator, const Call& call, const Binding& src,
                                    const Binding& dst) override;
   bool progress(CallStarter& starter) override;
-  std::optional<std::uint32_t> freed(std::uint32_t communicator) override;
+  void freed(CallStarter& starter, std::uint32_t communicator) override;
   bool poll() override;
   int descriptor() const override { return watch_.descriptor(); }
+
+  bool serve_freed(CallStarter& starter, Time now);
 
   Plan plan_for(std::uint32_t communicator, std::uint16_t epoch, const std::vector<MemberCard>& cards);
   void add(std::uint32_t communicator, std::uint16_t epoch, std::span<const std::uint32_t> endpoints, const Plan& plan);
@@ -90,10 +93,15 @@ class Aggregation final : private CallCarrier, private Companion {
   std::map<std::string, Group> groups_;
   Time armed_ = Time::max();
   std::uint32_t idle_rounds_ = 0;
+  struct Freed {
+    std::unique_ptr<CarriedCommunicator> communicator;
+    Time until;
+  };
   std::unordered_map<std::uint32_t, std::unique_ptr<CarriedCommunicator>> communicators_;
   std::unordered_map<std::uint64_t, Endpoint> pools_;
-  /// The one that was freed last: calls of its ranks may use its memory until the engine has freed their communicator.
-  std::unique_ptr<CarriedCommunicator> freed_;
+  /// This rank has all results of these; another one may lack the last of them when it gives the switches up, and can
+  /// have it only from those that still keep what they gave. In the order in which they were freed.
+  std::deque<Freed> freed_;
 };
 
 }  // namespace unisono::slots

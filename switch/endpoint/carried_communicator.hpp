@@ -102,6 +102,9 @@ class CarriedCommunicator {
   Time next_due() const;
   bool busy() const { return !calls_.empty() || (phase_ != Phase::kCarrying && phase_ != Phase::kOff); }
 
+  /// The switches have been given up, and nothing that the ranks do about that is under way here.
+  bool settled() const { return (phase_ == Phase::kOff || phase_ == Phase::kBroken) && running_.empty(); }
+
   const CarriedShape& shape() const { return shape_; }
   const Plan& plan() const { return plan_; }
   /// "the switch rack1 (10.0.0.1:7000)", of all.

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "collectives/algorithm.hpp"
 #include "core/crc32c.hpp"
 #include "core/user_op.hpp"
 #include "switch/handler/binary.hpp"
@@ -326,6 +327,52 @@ TEST(Carried, EndsAmongTheRanksWhenTheSwitchDies) {
     ASSERT_THAT(errors, Each(""));
     expect_alike(digests, 5);
   }
+}
+
+/// Who has a communicator's last result frees it at once, while another rank still asks for its own.
+TEST(Carried, EndsAmongTheRanksWhenTheSwitchDiesAfterTheOthersHaveFreedTheCommunicator) {
+  constexpr std::uint32_t kRoot = 3;
+  constexpr std::uint64_t kCount = 100;
+  udp::ImpairmentSettings bad;
+  bad.largest = 400;  // the sum is lost, which is for the root; what the others get is short
+  auto one = std::make_unique<Serving>(ServiceSettings{.listen = "127.0.0.1:0", .name = "one", .impairment = bad});
+  std::atomic<std::uint32_t> freed = 0;
+  std::thread killer;
+  const auto errors = run_carried(
+      kRanks, settings_for({one->address()}),
+      [&](Rank& own) {
+        std::vector<std::uint32_t> all(own.ranks);
+        std::iota(all.begin(), all.end(), 0U);
+        own.engine.create_communicator(1, 0, all, own.engine.state(0).agreed);
+        own.aggregation.arrange_for(1, 0, all);
+        ASSERT_NE(own.aggregation.carrier_of(1), "");
+        std::vector<std::int64_t> src = values(own.rank, kCount);
+        std::vector<std::int64_t> dst(kCount);
+        CallRequest request = own.request(Collective::kReduce, Datatype::kInt64, kCount);
+        request.communicator = 1;
+        request.call.func = Func::kSum;
+        request.call.root = kRoot;
+        request.src = Rank::binding(src);
+        request.dst = Rank::binding(dst);
+        own.engine.run(request);
+        own.engine.free_communicator(1);
+        if (++freed == kRanks - 1) killer = std::thread([&] { one.reset(); });
+        if (own.rank == kRoot) {
+          EXPECT_EQ(freed, kRanks) << "the others were not gone";
+          for (std::uint64_t i = 0; i < kCount; ++i) {
+            std::int64_t want = 0;
+            for (std::uint32_t rank = 0; rank < own.ranks; ++rank) want += value(rank, i);
+            EXPECT_EQ(dst[i], want);
+          }
+        }
+        // Without the switch.
+        CallRequest barrier = own.request(Collective::kBarrier, Datatype::kNone, 0);
+        barrier.algorithm = find_algorithm(Collective::kBarrier, "dissemination");
+        own.engine.run(barrier);
+      },
+      std::chrono::seconds(5));
+  killer.join();
+  EXPECT_THAT(errors, Each(""));
 }
 
 TEST(Carried, EndsAmongTheRanksWhenOneOfTwoSwitchesDies) {
