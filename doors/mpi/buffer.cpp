@@ -114,24 +114,29 @@ void Buffer::add(std::int64_t count, std::int64_t at, std::size_t type) {
 }
 
 void Buffer::finish(bool dense) {
-  // What lies before the buffer's begin is copied, too.
-  dense = dense && std::all_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.at >= 0; });
+  std::int64_t reach = 0;
+  std::int64_t all = 0;
+  for (std::size_t block = 0; block < counts_.size(); ++block) {
+    if (counts_[block] != 0) reach = std::max(reach, displacements_[block] + counts_[block]);
+    all += counts_[block];
+  }
+  // Blocks before the buffer's begin are copied, too; and those of several arrays, which are told apart from one array
+  // by MPI_BOTTOM, where displacements are addresses, or by their distance.
+  constexpr std::int64_t kApart = std::int64_t{1} << 30;
+  dense = dense && base_ != nullptr && reach <= 2 * all + kApart &&
+          std::all_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.at >= 0; });
   if (dense) {
-    std::int64_t reach = 0;
-    for (std::size_t block = 0; block < counts_.size(); ++block) {
-      if (counts_[block] != 0) reach = std::max(reach, displacements_[block] + counts_[block]);
-    }
     bytes_ = static_cast<std::uint64_t>(reach);
     blocks_.clear();
     types_.clear();
     return;
   }
-  std::int64_t at = 0;
+  std::int64_t start = 0;
   for (const Block& block : blocks_) {
-    starts_.push_back(at);
-    at += block.elements * types_[block.type].layout.size;
+    starts_.push_back(start);
+    start += block.elements * types_[block.type].layout.size;
   }
-  bytes_ = static_cast<std::uint64_t>(at);
+  bytes_ = static_cast<std::uint64_t>(start);
   copy_.resize(std::max<std::size_t>(bytes_, 1));
 }
 

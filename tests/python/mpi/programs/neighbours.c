@@ -65,8 +65,8 @@ enum { kDoubles = 1 };
  * blocking ones, which are compared with. */
 static void exchange(MPI_Comm comm) {
   int counts[kEdges], places[kEdges], bytes[kEdges];
-  MPI_Aint addresses[kEdges];
-  MPI_Datatype types[kEdges], pair;
+  MPI_Aint addresses[kEdges], gives[kEdges], takes[kEdges], wants[kEdges];
+  MPI_Datatype types[kEdges], ints[kEdges], pair;
   MPI_Type_vector(2, 1, 2, MPI_INT, &pair);
   MPI_Type_commit(&pair);
   int topology;
@@ -99,6 +99,17 @@ static void exchange(MPI_Comm comm) {
     MAKE(alltoallw, from, bytes, addresses, types, to, bytes, addresses, types, comm);
     PMPI_Neighbor_alltoallw(from, bytes, addresses, types, wanted, bytes, addresses, types, comm);
     same("neighbor_alltoallw");
+    /* From anywhere in memory to anywhere. */
+    for (int i = 0; i < kEdges; ++i) {
+      MPI_Get_address(from + places[i], &gives[i]);
+      MPI_Get_address(to + places[i], &takes[i]);
+      MPI_Get_address(wanted + places[i], &wants[i]);
+      ints[i] = MPI_INT;
+    }
+    fresh();
+    MAKE(alltoallw, MPI_BOTTOM, counts, gives, ints, MPI_BOTTOM, counts, takes, ints, comm);
+    PMPI_Neighbor_alltoallw(MPI_BOTTOM, counts, gives, ints, MPI_BOTTOM, counts, wants, ints, comm);
+    same("neighbor_alltoallw by addresses");
   }
   MPI_Type_free(&pair);
 }
