@@ -32,6 +32,6 @@ inline int pe_of(const char* operation, shmem_ctx_t ctx, int pe) {
   DEFINE(, , pe, NAME, TYPE)           \
   DEFINE(ctx_, UNISONO_SHMEM_ON_CTX, pe_of(kOperation, ctx, pe), NAME, TYPE)
 // Another name for a function, for tools that have taken its own; an alias is made in the file that defines it.
-#define UNISONO_SHMEM_NAME(N) extern "C" __typeof__(shmem_##N) pshmem_##N __attribute__((alias("shmem_" #N)));
+#define UNISONO_SHMEM_NAME(N) extern "C" __typeof__(pshmem_##N) pshmem_##N __attribute__((alias("shmem_" #N)));
 // Begins the body of a function.
 #define UNISONO_SHMEM_NAMED(TEXT) constexpr const char* kOperation = TEXT

@@ -118,9 +118,7 @@ void shmem_info_get_version(int* major, int* minor) {
   *minor = SHMEM_MINOR_VERSION;
 }
 
-void shmem_info_get_name(char* name) {
-  std::snprintf(name, SHMEM_MAX_NAME_LEN, "%s %s", SHMEM_VENDOR_STRING, unisono_version());
-}
+void shmem_info_get_name(char* name) { std::snprintf(name, SHMEM_MAX_NAME_LEN, "%s", SHMEM_VENDOR_STRING); }
 
 void* shmem_malloc(size_t size) {
   return guarded([&] { return allocate("shmem_malloc", size, Heap::kLeastAlignment); });
@@ -187,6 +185,8 @@ void shmem_ctx_quiet(shmem_ctx_t ctx) {
 int shmem_ctx_create(long options, shmem_ctx_t* ctx) { return shmem_team_create_ctx(SHMEM_TEAM_WORLD, options, ctx); }
 
 int shmem_team_create_ctx(shmem_team_t team, long /*options*/, shmem_ctx_t* ctx) {
+  *ctx = SHMEM_CTX_INVALID;
+  if (team == SHMEM_TEAM_INVALID) return 1;
   return guarded([&] {
     Teams& teams = Job::of("shmem_team_create_ctx").teams();
     *ctx = reinterpret_cast<shmem_ctx_t>(teams.make_ctx(teams.get("shmem_team_create_ctx", team)));

@@ -12,7 +12,13 @@ namespace {
 
 Team& team_at(const char* operation, shmem_team_t team) { return Job::of(operation).teams().get(operation, team); }
 
-shmem_team_t handle(Team* team) { return reinterpret_cast<shmem_team_t>(team); }
+/// The handle of a team that a split has made as `config` says, or of none.
+shmem_team_t handle(Team* team, const shmem_team_config_t* config, long mask) {
+  if (team != nullptr && config != nullptr && (mask & SHMEM_TEAM_NUM_CONTEXTS) != 0) {
+    team->contexts = config->num_contexts;
+  }
+  return reinterpret_cast<shmem_team_t>(team);
+}
 
 }  // namespace
 
@@ -31,8 +37,8 @@ int shmem_team_n_pes(shmem_team_t team) {
 int shmem_team_get_config(shmem_team_t team, long mask, shmem_team_config_t* config) {
   if (team == SHMEM_TEAM_INVALID) return -1;
   return guarded([&] {
-    team_at("shmem_team_get_config", team);
-    if ((mask & SHMEM_TEAM_NUM_CONTEXTS) != 0 && config != nullptr) config->num_contexts = 0;
+    const Team& of = team_at("shmem_team_get_config", team);
+    if ((mask & SHMEM_TEAM_NUM_CONTEXTS) != 0 && config != nullptr) config->num_contexts = of.contexts;
     return 0;
   });
 }
@@ -46,20 +52,21 @@ int shmem_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to) {
   });
 }
 
-int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int size,
-                             const shmem_team_config_t* /*config*/, long /*mask*/, shmem_team_t* made) {
+int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int size, const shmem_team_config_t* config,
+                             long mask, shmem_team_t* made) {
   UNISONO_SHMEM_NAMED("shmem_team_split_strided");
   *made = SHMEM_TEAM_INVALID;
-  if (parent == SHMEM_TEAM_INVALID) return 1;
+  if (parent == SHMEM_TEAM_INVALID || size == 0) return 1;  // nobody makes no team
   return guarded([&] {
     Teams& teams = Job::of(kOperation).teams();
-    *made = handle(teams.split_strided(kOperation, teams.get(kOperation, parent), start, stride, size));
+    Team* const team = teams.split_strided(kOperation, teams.get(kOperation, parent), start, stride, size);
+    *made = handle(team, config, mask);
     return 0;
   });
 }
 
-int shmem_team_split_2d(shmem_team_t parent, int width, const shmem_team_config_t* /*x_config*/, long /*x_mask*/,
-                        shmem_team_t* x, const shmem_team_config_t* /*y_config*/, long /*y_mask*/, shmem_team_t* y) {
+int shmem_team_split_2d(shmem_team_t parent, int width, const shmem_team_config_t* x_config, long x_mask,
+                        shmem_team_t* x, const shmem_team_config_t* y_config, long y_mask, shmem_team_t* y) {
   UNISONO_SHMEM_NAMED("shmem_team_split_2d");
   *x = SHMEM_TEAM_INVALID;
   *y = SHMEM_TEAM_INVALID;
@@ -69,8 +76,8 @@ int shmem_team_split_2d(shmem_team_t parent, int width, const shmem_team_config_
     const Team& all = teams.get(kOperation, parent);
     if (width < 1) fail(kOperation, "a width of " + std::to_string(width) + " was given; allowed are 1 and more");
     const int columns = std::min(width, all.size());
-    *x = handle(teams.split(kOperation, all, all.rank / columns));
-    *y = handle(teams.split(kOperation, all, all.rank % columns));
+    *x = handle(teams.split(kOperation, all, all.rank / columns), x_config, x_mask);
+    *y = handle(teams.split(kOperation, all, all.rank % columns), y_config, y_mask);
     return 0;
   });
 }

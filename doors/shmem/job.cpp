@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -174,9 +175,12 @@ void Job::show(std::uint32_t number, std::span<std::byte> memory, std::byte* sha
 
 void Job::make_heap(std::uint64_t bytes) {
   const std::uint64_t whole = (bytes + 2 * kPage - 1) / kPage * kPage;  // and a page for Control
-  void* memory = nullptr;
-  check(kInit, unisono_allocate(context_, whole, &memory));
-  heap_memory_ = static_cast<std::byte*>(memory);
+  // Offsets are the same on all PEs; they are aligned addresses where the heap begins at a multiple of any alignment
+  // that fits into it. What lies before is address space, which nobody touches.
+  const std::uint64_t alignment = std::bit_floor(whole);
+  check(kInit, unisono_allocate(context_, whole + alignment - kPage, &heap_pages_));
+  const auto begin = reinterpret_cast<std::uintptr_t>(heap_pages_);
+  heap_memory_ = static_cast<std::byte*>(heap_pages_) + (alignment - begin % alignment) % alignment;
   heap_ = std::make_unique<Heap>(kPage, whole);
   show(kHeapRegion, {heap_memory_, whole}, heap_memory_);
 }
@@ -213,7 +217,7 @@ void Job::leave() {
   for (Region& region : reach.regions) region = Region{};
   reach.size = 0;
   if (statics_memory_ != nullptr && own) unisono_deallocate(context_, statics_memory_);
-  if (heap_memory_ != nullptr && !keeps_heap_) unisono_deallocate(context_, heap_memory_);
+  if (heap_pages_ != nullptr && !keeps_heap_) unisono_deallocate(context_, heap_pages_);
 }
 
 void Job::finish() {

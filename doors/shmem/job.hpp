@@ -94,6 +94,7 @@ class Job {
   bool keeps_heap_ = false;
   std::mutex heap_mutex_;
   std::unique_ptr<Heap> heap_;
+  void* heap_pages_ = nullptr;  ///< in which the heap lies
   std::byte* heap_memory_ = nullptr;
   std::byte* statics_memory_ = nullptr;
   std::span<std::byte> statics_pages_;

@@ -18,6 +18,7 @@ struct Team {
   bool owned = false;    ///< the communicator is freed with the team
   std::vector<int> pes;  ///< PE of the world by PE of the team
   int rank = 0;          ///< of this PE
+  int contexts = 0;      ///< that were asked for, which is no bound
 
   int size() const { return static_cast<int>(pes.size()); }
   /// PE of the team that is PE `pe` of the world; -1: none.

@@ -72,10 +72,10 @@ class Watched {
     }
     return true;
   }
-  /// The first that holds; SIZE_MAX: none.
+  /// One that holds; SIZE_MAX: none.
   std::size_t test_any() const {
     glance(operation_);
-    return first();
+    return next();
   }
   /// Writes which ones hold. Returns their number.
   std::size_t test_some(std::size_t* indices) const {
@@ -93,7 +93,7 @@ class Watched {
     if (none_counts()) return SIZE_MAX;
     Patience patience(operation_);
     for (;;) {
-      if (const std::size_t found = first(); found != SIZE_MAX) return found;
+      if (const std::size_t found = next(); found != SIZE_MAX) return found;
       patience.pause();
     }
   }
@@ -113,9 +113,14 @@ class Watched {
     }
     return true;
   }
-  std::size_t first() const {
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (counts(i) && holds(i)) return i;
+  /// The search goes on behind what this thread found last, so that each that holds has its turn.
+  std::size_t next() const {
+    thread_local std::size_t begin = 0;
+    for (std::size_t step = 0; step < count_; ++step) {
+      const std::size_t i = (begin % count_ + step) % count_;
+      if (!counts(i) || !holds(i)) continue;
+      begin = i + 1;
+      return i;
     }
     return SIZE_MAX;
   }

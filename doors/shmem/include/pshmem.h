@@ -2,10 +2,11 @@
  * A tool defines shmem_putmem itself, in the program or in a library that is loaded before this one, and calls
  * pshmem_putmem in it. No function of this library calls another by a name that a tool may have taken. Included by
  * shmem.h. */
+#include "shmem.h" /* which includes this once it has declared everything, but for what C++ overloads */
+
 #ifndef UNISONO_PSHMEM_H
 #define UNISONO_PSHMEM_H
 
-#include "shmem.h"
 #include "unisono_shmem/names.h"
 
 #if defined(__GNUC__)

@@ -323,4 +323,9 @@ UNISONO_SHMEM_SUM_TYPES(UNISONO_SHMEM_DECLARE_SUM)
 
 #include "pshmem.h"
 
+#ifdef __cplusplus
+/* Beside shmem_sync of active sets (deprecated.h). */
+inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
+#endif
+
 #endif

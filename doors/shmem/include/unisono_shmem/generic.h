@@ -8,9 +8,12 @@
 /* clang-format off */
 /* Lists of types of which no two are the same: X(NAME, TYPE, F) for each. */
 #define UNISONO_SHMEM_EACH_SIGNED(X, F) X(int, int, F) X(long, long, F) X(longlong, long long, F)
-#define UNISONO_SHMEM_EACH_BITS(X, F) \
+#define UNISONO_SHMEM_EACH_UNSIGNED(X, F) \
   X(uint, unsigned int, F) X(ulong, unsigned long, F) X(ulonglong, unsigned long long, F)
-#define UNISONO_SHMEM_EACH_AMO(X, F) UNISONO_SHMEM_EACH_SIGNED(X, F) UNISONO_SHMEM_EACH_BITS(X, F)
+#define UNISONO_SHMEM_EACH_AMO(X, F) UNISONO_SHMEM_EACH_SIGNED(X, F) UNISONO_SHMEM_EACH_UNSIGNED(X, F)
+/* Of the signed types those that have a width in their names. */
+#define UNISONO_SHMEM_EACH_BITS(X, F) \
+  X(int32, int32_t, F) X(int64, int64_t, F) UNISONO_SHMEM_EACH_UNSIGNED(X, F)
 #define UNISONO_SHMEM_EACH_RW(X, F) X(float, float, F) X(double, double, F) UNISONO_SHMEM_EACH_AMO(X, F)
 #define UNISONO_SHMEM_EACH_SYNC(X, F) X(short, short, F) X(ushort, unsigned short, F) UNISONO_SHMEM_EACH_AMO(X, F)
 #define UNISONO_SHMEM_EACH_RMA(X, F)                                                          \
@@ -18,11 +21,12 @@
   X(double, double, F)                                                                        \
   X(longdouble, long double, F) X(char, char, F) X(schar, signed char, F) X(short, short, F)  \
       UNISONO_SHMEM_EACH_SIGNED(X, F) X(uchar, unsigned char, F) X(ushort, unsigned short, F) \
-          UNISONO_SHMEM_EACH_BITS(X, F)
+          UNISONO_SHMEM_EACH_UNSIGNED(X, F)
 #define UNISONO_SHMEM_EACH_SUM(X, F) \
   X(complexf, float _Complex, F) X(complexd, double _Complex, F) UNISONO_SHMEM_EACH_RMA(X, F)
-#define UNISONO_SHMEM_EACH_INTEGER(X, F) \
-  X(uchar, unsigned char, F) X(ushort, unsigned short, F) UNISONO_SHMEM_EACH_BITS(X, F)
+#define UNISONO_SHMEM_EACH_INTEGER(X, F)                        \
+  X(int8, int8_t, F) X(int16, int16_t, F) X(uchar, unsigned char, F) \
+      X(ushort, unsigned short, F) UNISONO_SHMEM_EACH_BITS(X, F)
 /* clang-format on */
 
 /* What is chosen where no type fits: a function without arguments, so that the call does not compile. */
@@ -98,6 +102,11 @@ void unisono_shmem_takes_no_such_type(void);
 #define shmem_test_any_vector(...) UNISONO_SHMEM_CHOOSE_PLAIN(UNISONO_SHMEM_EACH_SYNC, test_any_vector, __VA_ARGS__)
 #define shmem_test_some(...) UNISONO_SHMEM_CHOOSE_PLAIN(UNISONO_SHMEM_EACH_SYNC, test_some, __VA_ARGS__)
 #define shmem_test_some_vector(...) UNISONO_SHMEM_CHOOSE_PLAIN(UNISONO_SHMEM_EACH_SYNC, test_some_vector, __VA_ARGS__)
+
+/* shmem_sync(team), beside shmem_sync(start, log_stride, size, sync) of active sets. */
+#define UNISONO_SHMEM_FIFTH(A, B, C, D, E, ...) E
+#define shmem_sync(...) \
+  UNISONO_SHMEM_FIFTH(__VA_ARGS__, shmem_sync, shmem_sync, shmem_sync, shmem_team_sync, )(__VA_ARGS__)
 
 #define shmem_broadcast(...) UNISONO_SHMEM_CHOOSE_TEAM(UNISONO_SHMEM_EACH_RMA, broadcast, __VA_ARGS__)
 #define shmem_collect(...) UNISONO_SHMEM_CHOOSE_TEAM(UNISONO_SHMEM_EACH_RMA, collect, __VA_ARGS__)

@@ -36,7 +36,11 @@ UNISONO_SHMEM_BASIC(UNISONO_SHMEM_DEFINE)
   inline void shmem_atomic_set(TYPE* dest, TYPE value, int pe) { shmem_##NAME##_atomic_set(dest, value, pe); } \
   inline void shmem_atomic_set(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe) { shmem_ctx_##NAME##_atomic_set(ctx, dest, value, pe); } \
   inline TYPE shmem_atomic_swap(TYPE* dest, TYPE value, int pe) { return shmem_##NAME##_atomic_swap(dest, value, pe); } \
-  inline TYPE shmem_atomic_swap(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe) { return shmem_ctx_##NAME##_atomic_swap(ctx, dest, value, pe); }
+  inline TYPE shmem_atomic_swap(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe) { return shmem_ctx_##NAME##_atomic_swap(ctx, dest, value, pe); } \
+  inline void shmem_atomic_fetch_nbi(TYPE* fetch, const TYPE* source, int pe) { shmem_##NAME##_atomic_fetch_nbi(fetch, source, pe); } \
+  inline void shmem_atomic_fetch_nbi(shmem_ctx_t ctx, TYPE* fetch, const TYPE* source, int pe) { shmem_ctx_##NAME##_atomic_fetch_nbi(ctx, fetch, source, pe); } \
+  inline void shmem_atomic_swap_nbi(TYPE* fetch, TYPE* dest, TYPE value, int pe) { shmem_##NAME##_atomic_swap_nbi(fetch, dest, value, pe); } \
+  inline void shmem_atomic_swap_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, TYPE value, int pe) { shmem_ctx_##NAME##_atomic_swap_nbi(ctx, fetch, dest, value, pe); }
 UNISONO_SHMEM_AMO_BASIC(UNISONO_SHMEM_DEFINE)
 UNISONO_SHMEM_AMO_REAL(UNISONO_SHMEM_DEFINE)
 #undef UNISONO_SHMEM_DEFINE
@@ -51,7 +55,13 @@ UNISONO_SHMEM_AMO_REAL(UNISONO_SHMEM_DEFINE)
   inline TYPE shmem_atomic_fetch_add(TYPE* dest, TYPE value, int pe) { return shmem_##NAME##_atomic_fetch_add(dest, value, pe); } \
   inline TYPE shmem_atomic_fetch_add(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe) { return shmem_ctx_##NAME##_atomic_fetch_add(ctx, dest, value, pe); } \
   inline void shmem_atomic_add(TYPE* dest, TYPE value, int pe) { shmem_##NAME##_atomic_add(dest, value, pe); } \
-  inline void shmem_atomic_add(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe) { shmem_ctx_##NAME##_atomic_add(ctx, dest, value, pe); }
+  inline void shmem_atomic_add(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe) { shmem_ctx_##NAME##_atomic_add(ctx, dest, value, pe); } \
+  inline void shmem_atomic_compare_swap_nbi(TYPE* fetch, TYPE* dest, TYPE cond, TYPE value, int pe) { shmem_##NAME##_atomic_compare_swap_nbi(fetch, dest, cond, value, pe); } \
+  inline void shmem_atomic_compare_swap_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, TYPE cond, TYPE value, int pe) { shmem_ctx_##NAME##_atomic_compare_swap_nbi(ctx, fetch, dest, cond, value, pe); } \
+  inline void shmem_atomic_fetch_inc_nbi(TYPE* fetch, TYPE* dest, int pe) { shmem_##NAME##_atomic_fetch_inc_nbi(fetch, dest, pe); } \
+  inline void shmem_atomic_fetch_inc_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, int pe) { shmem_ctx_##NAME##_atomic_fetch_inc_nbi(ctx, fetch, dest, pe); } \
+  inline void shmem_atomic_fetch_add_nbi(TYPE* fetch, TYPE* dest, TYPE value, int pe) { shmem_##NAME##_atomic_fetch_add_nbi(fetch, dest, value, pe); } \
+  inline void shmem_atomic_fetch_add_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, TYPE value, int pe) { shmem_ctx_##NAME##_atomic_fetch_add_nbi(ctx, fetch, dest, value, pe); }
 UNISONO_SHMEM_AMO_BASIC(UNISONO_SHMEM_DEFINE)
 #undef UNISONO_SHMEM_DEFINE
 
@@ -67,8 +77,16 @@ UNISONO_SHMEM_AMO_BASIC(UNISONO_SHMEM_DEFINE)
   inline TYPE shmem_atomic_fetch_xor(TYPE* dest, TYPE value, int pe) { return shmem_##NAME##_atomic_fetch_xor(dest, value, pe); } \
   inline TYPE shmem_atomic_fetch_xor(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe) { return shmem_ctx_##NAME##_atomic_fetch_xor(ctx, dest, value, pe); } \
   inline void shmem_atomic_xor(TYPE* dest, TYPE value, int pe) { shmem_##NAME##_atomic_xor(dest, value, pe); } \
-  inline void shmem_atomic_xor(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe) { shmem_ctx_##NAME##_atomic_xor(ctx, dest, value, pe); }
+  inline void shmem_atomic_xor(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe) { shmem_ctx_##NAME##_atomic_xor(ctx, dest, value, pe); } \
+  inline void shmem_atomic_fetch_and_nbi(TYPE* fetch, TYPE* dest, TYPE value, int pe) { shmem_##NAME##_atomic_fetch_and_nbi(fetch, dest, value, pe); } \
+  inline void shmem_atomic_fetch_and_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, TYPE value, int pe) { shmem_ctx_##NAME##_atomic_fetch_and_nbi(ctx, fetch, dest, value, pe); } \
+  inline void shmem_atomic_fetch_or_nbi(TYPE* fetch, TYPE* dest, TYPE value, int pe) { shmem_##NAME##_atomic_fetch_or_nbi(fetch, dest, value, pe); } \
+  inline void shmem_atomic_fetch_or_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, TYPE value, int pe) { shmem_ctx_##NAME##_atomic_fetch_or_nbi(ctx, fetch, dest, value, pe); } \
+  inline void shmem_atomic_fetch_xor_nbi(TYPE* fetch, TYPE* dest, TYPE value, int pe) { shmem_##NAME##_atomic_fetch_xor_nbi(fetch, dest, value, pe); } \
+  inline void shmem_atomic_fetch_xor_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, TYPE value, int pe) { shmem_ctx_##NAME##_atomic_fetch_xor_nbi(ctx, fetch, dest, value, pe); }
 UNISONO_SHMEM_WIDE_UNSIGNED(UNISONO_SHMEM_DEFINE)
+UNISONO_SHMEM_DEFINE(int32, int32_t)
+UNISONO_SHMEM_DEFINE(int64, int64_t)
 #undef UNISONO_SHMEM_DEFINE
 
 #define UNISONO_SHMEM_DEFINE(NAME, TYPE) \
@@ -100,6 +118,12 @@ UNISONO_SHMEM_BASIC(UNISONO_SHMEM_DEFINE)
   inline int shmem_or_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, size_t count) { return shmem_##NAME##_or_reduce(team, dest, source, count); } \
   inline int shmem_xor_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, size_t count) { return shmem_##NAME##_xor_reduce(team, dest, source, count); }
 UNISONO_SHMEM_WIDE_UNSIGNED(UNISONO_SHMEM_DEFINE)
+UNISONO_SHMEM_DEFINE(uchar, unsigned char)
+UNISONO_SHMEM_DEFINE(ushort, unsigned short)
+UNISONO_SHMEM_DEFINE(int8, int8_t)
+UNISONO_SHMEM_DEFINE(int16, int16_t)
+UNISONO_SHMEM_DEFINE(int32, int32_t)
+UNISONO_SHMEM_DEFINE(int64, int64_t)
 #undef UNISONO_SHMEM_DEFINE
 
 /* clang-format on */

@@ -1,5 +1,6 @@
 /* The functions of shmem.h that accesses.c does not try, each with other data on each PE. */
 #include <complex.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -7,6 +8,8 @@
 static long lock, guarded_count;
 static uint64_t signals[8];
 static int flags[8];
+static int32_t bits_of_int;
+static int64_t bits_of_long;
 
 static void signals_and_waits(int me, int n) {
   const int right = (me + 1) % n, left = (me + n - 1) % n;
@@ -52,6 +55,11 @@ static void signals_and_waits(int me, int n) {
   expected[n - 1] = 9;
   CHECK(shmem_int_test_all_vector(flags, (size_t)n, NULL, SHMEM_CMP_EQ, expected) == 0);
   CHECK(shmem_int_test_any_vector(flags, (size_t)n, NULL, SHMEM_CMP_NE, expected) == (size_t)n - 1);
+  /* Of several that hold, each has its turn. */
+  int turns[8] = {0};
+  for (int i = 0; i < 3 * n; ++i) ++turns[shmem_int_test_any(flags, (size_t)n, NULL, SHMEM_CMP_GE, 10)];
+  for (int i = 0; i < 3 * n; ++i) ++turns[shmem_int_wait_until_any(flags, (size_t)n, NULL, SHMEM_CMP_GE, 10)];
+  for (int pe = 0; pe < n; ++pe) CHECK(turns[pe] == 6);
   CHECK(shmem_int_test_some(flags, (size_t)n, found, NULL, SHMEM_CMP_LT, 11) == 1 && found[0] == 0);
   CHECK(shmem_int_test(flags, SHMEM_CMP_LE, 10) == 1 && shmem_int_test(flags, SHMEM_CMP_GT, 10) == 0);
   shmem_free(box);
@@ -61,6 +69,18 @@ static void teams(int me, int n) {
   shmem_team_t odd, x, y;
   CHECK(shmem_team_my_pe(SHMEM_TEAM_WORLD) == me && shmem_team_n_pes(SHMEM_TEAM_WORLD) == n);
   CHECK(shmem_team_my_pe(SHMEM_TEAM_INVALID) == -1 && shmem_team_n_pes(SHMEM_TEAM_INVALID) == -1);
+  shmem_ctx_t none = SHMEM_CTX_DEFAULT;
+  CHECK(shmem_team_create_ctx(SHMEM_TEAM_INVALID, 0, &none) != 0 && none == SHMEM_CTX_INVALID);
+  CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, n, 1, 0, NULL, 0, &x) != 0 && x == SHMEM_TEAM_INVALID);
+  /* A team knows how many contexts were asked for. */
+  shmem_team_config_t asked = {3}, told = {-1};
+  CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, &asked, SHMEM_TEAM_NUM_CONTEXTS, &x) == 0);
+  CHECK(shmem_team_get_config(x, SHMEM_TEAM_NUM_CONTEXTS, &told) == 0 && told.num_contexts == 3);
+  CHECK(shmem_team_split_strided(x, 0, 1, n, &asked, 0, &y) == 0);
+  CHECK(shmem_team_get_config(y, SHMEM_TEAM_NUM_CONTEXTS, &told) == 0 && told.num_contexts == 0);
+  shmem_sync(y);
+  shmem_team_destroy(y);
+  shmem_team_destroy(x);
   const int members = shmem_team_n_pes(SHMEM_TEAM_SHARED);
   CHECK(shmem_ptr(&lock, shmem_team_translate_pe(SHMEM_TEAM_SHARED, members - 1, SHMEM_TEAM_WORLD)) != NULL);
   if (n >= 2) {
@@ -135,6 +155,16 @@ static void collectives(int me, int n) {
   double complex z = me + 2.0 * I, total;
   CHECK(shmem_complexd_sum_reduce(all, &total, &z, 1) == 0);
   CHECK(creal(total) == n * (n - 1) / 2 && cimag(total) == 2.0 * n);
+  /* Bits of signed types, which have a width in their names. */
+  signed char narrow = (signed char)(1 << me), wide_bits;
+  CHECK(shmem_or_reduce(all, &wide_bits, &narrow, 1) == 0 && wide_bits == (1 << n) - 1);
+  int one = ~(1 << me), none_of;
+  CHECK(shmem_and_reduce(all, &none_of, &one, 1) == 0 && none_of == ~((1 << n) - 1));
+  int64_t before = 0;
+  shmem_atomic_or(&bits_of_int, 1 << me, 0);
+  shmem_atomic_fetch_xor_nbi(SHMEM_CTX_DEFAULT, &before, &bits_of_long, (int64_t)1 << (32 + me), 0);
+  shmem_barrier_all();
+  if (me == 0) CHECK(bits_of_int == (1 << n) - 1 && bits_of_long == (((int64_t)1 << n) - 1) << 32);
   uint64_t key = 0xff00ULL | (uint64_t)me, common;
   CHECK(shmem_uint64_and_reduce(all, &common, &key, 1) == 0 && (common & 0xff00) == 0xff00);
   /* Active sets: the even PEs. */
@@ -176,6 +206,16 @@ static void memory(int me, int n) {
   CHECK(there == larger && shmem_ptr(&me, me) == NULL);
   shmem_free(second);
   shmem_free(larger);
+  /* Alignments are those of addresses, up to what the heap has room for. */
+  const size_t largest = getenv("SHMEM_SYMMETRIC_SIZE") ? 4096 : (size_t)64 << 20;
+  for (size_t alignment = 8; alignment <= largest; alignment *= 2) {
+    void* const aligned = shmem_align(alignment, 24);
+    CHECK(aligned && (uintptr_t)aligned % alignment == 0);
+    shmem_free(aligned);
+  }
+  char name[SHMEM_MAX_NAME_LEN];
+  shmem_info_get_name(name);
+  CHECK(!strcmp(name, SHMEM_VENDOR_STRING));
   long* again = shmem_malloc(8);
   CHECK(again == first);
   shmem_free(again);

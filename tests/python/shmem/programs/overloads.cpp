@@ -4,6 +4,7 @@
 static float number;
 static unsigned word;
 static long box[3];
+static int bits;
 
 int main() {
   shmem_init();
@@ -26,6 +27,12 @@ int main() {
   unsigned short own = static_cast<unsigned short>(me), all[8];
   CHECK(shmem_sum_reduce(SHMEM_TEAM_WORLD, &sum, &part, 1) == 0 && sum == n * (n - 1) / 2 + 0.25 * n);
   CHECK(shmem_fcollect(SHMEM_TEAM_WORLD, all, &own, 1) == 0 && all[n - 1] == n - 1);
+  int before = 0;
+  shmem_atomic_fetch_or_nbi(&before, &bits, 1 << me, 0);
+  shmem_sync(SHMEM_TEAM_WORLD);
+  if (me == 0) CHECK(shmem_atomic_fetch(&bits, 0) == (1 << n) - 1);
+  int own_bits = 1 << me, all_bits = 0;
+  CHECK(shmem_xor_reduce(SHMEM_TEAM_WORLD, &all_bits, &own_bits, 1) == 0 && all_bits == (1 << n) - 1);
   if (me == 0) printf("right %d\n", n);
   shmem_finalize();
   return 0;
