@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace unisono::mpi {
 
@@ -79,26 +80,27 @@ Buffer::Buffer(const void* base, int blocks, std::int64_t count, MPI_Datatype ty
   if (layout.dense || bytes_ == 0) return;
   types_.push_back({type, layout});
   for (std::int64_t block = 0; block < blocks; ++block) blocks_.push_back({count, block * count * layout.extent, 0});
-  finish(false);
+  finish(false, Use::kRead);
 }
 
-Buffer::Buffer(const void* base, int blocks, const int* counts, const int* displacements, MPI_Datatype type)
+Buffer::Buffer(const void* base, int blocks, const int* counts, const int* displacements, MPI_Datatype type,
+               Use use)
     : base_(address(base)) {
   if (blocks == 0) return;
   const Layout layout = layout_of(type);
   types_.push_back({type, layout});
   for (int block = 0; block < blocks; ++block) add(counts[block], displacements[block] * layout.extent, 0);
-  finish(layout.dense);
+  finish(layout.dense, use);
 }
 
-Buffer::Buffer(const void* base, const std::vector<Given>& blocks) : base_(address(base)) {
+Buffer::Buffer(const void* base, const std::vector<Given>& blocks, Use use) : base_(address(base)) {
   bool dense = true;
   for (const Given& block : blocks) {
     types_.push_back({block.type, block.count == 0 ? Layout{} : layout_of(block.type)});
     dense &= block.count == 0 || types_.back().layout.dense;
     add(block.count, block.at, types_.size() - 1);
   }
-  finish(dense);
+  finish(dense, use);
 }
 
 Buffer::~Buffer() {
@@ -113,7 +115,26 @@ void Buffer::add(std::int64_t count, std::int64_t at, std::size_t type) {
   blocks_.push_back({count, at, type});
 }
 
-void Buffer::finish(bool dense) {
+/// Whether two blocks with elements do.
+bool Buffer::overlaps() const {
+  std::int64_t end = 0;
+  bool in_order = true;
+  for (std::size_t block = 0; block < counts_.size(); ++block) {
+    if (counts_[block] == 0) continue;
+    in_order = in_order && displacements_[block] >= end;
+    end = displacements_[block] + counts_[block];
+  }
+  if (in_order) return false;
+  std::vector<std::pair<std::int64_t, std::int64_t>> pieces;
+  for (std::size_t block = 0; block < counts_.size(); ++block) {
+    if (counts_[block] != 0) pieces.emplace_back(displacements_[block], counts_[block]);
+  }
+  std::sort(pieces.begin(), pieces.end());
+  const auto touches = [](const auto& one, const auto& next) { return one.first + one.second > next.first; };
+  return std::adjacent_find(pieces.begin(), pieces.end(), touches) != pieces.end();
+}
+
+void Buffer::finish(bool dense, Use use) {
   std::int64_t reach = 0;
   std::int64_t all = 0;
   for (std::size_t block = 0; block < counts_.size(); ++block) {
@@ -125,6 +146,7 @@ void Buffer::finish(bool dense) {
   constexpr std::int64_t kApart = std::int64_t{1} << 30;
   dense = dense && base_ != nullptr && reach <= 2 * all + kApart &&
           std::all_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.at >= 0; });
+  if (dense && use == Use::kWritten) dense = !overlaps();
   if (dense) {
     bytes_ = static_cast<std::uint64_t>(reach);
     blocks_.clear();

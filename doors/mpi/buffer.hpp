@@ -14,12 +14,16 @@ namespace unisono::mpi {
 /// extents of derived datatypes are what MPI says they are.
 class Buffer {
  public:
+  /// What becomes of the blocks. Those that are written may overlap in MPI's implementations, though not in its
+  /// standard; they are received apart then.
+  enum class Use : std::uint8_t { kRead, kWritten };
+
   /// One block.
   Buffer(const void* base, std::int64_t count, MPI_Datatype type);
   /// `blocks` blocks of `count` elements, one behind the other.
   Buffer(const void* base, int blocks, std::int64_t count, MPI_Datatype type);
   /// A block for each rank, at displacements that count extents. Both arrays have `blocks` entries.
-  Buffer(const void* base, int blocks, const int* counts, const int* displacements, MPI_Datatype type);
+  Buffer(const void* base, int blocks, const int* counts, const int* displacements, MPI_Datatype type, Use use);
   /// A block with a datatype of its own, so many bytes from the buffer's begin. One without elements may have any
   /// datatype, none included.
   struct Given {
@@ -27,7 +31,7 @@ class Buffer {
     std::int64_t at;
     MPI_Datatype type;
   };
-  Buffer(const void* base, const std::vector<Given>& blocks);
+  Buffer(const void* base, const std::vector<Given>& blocks, Use use);
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer();
@@ -63,7 +67,8 @@ class Buffer {
     bool owned = false;
   };
   void add(std::int64_t count, std::int64_t at, std::size_t type);
-  void finish(bool dense);
+  void finish(bool dense, Use use);
+  bool overlaps() const;
   void move(int block, bool packs);
 
   std::byte* base_;

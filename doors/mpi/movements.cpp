@@ -21,17 +21,17 @@ bool becomes_rooted(Operation& operation, unisono_collective collective, int roo
 }
 
 /// A buffer of one block for each of `ranks`, however the caller has said it.
-void emplace(std::optional<Buffer>& buffer, int ranks, const Elements& of) {
+void emplace(std::optional<Buffer>& buffer, int ranks, const Elements& of, Buffer::Use /*use*/) {
   buffer.emplace(of.data, ranks, of.count, of.type);
 }
-void emplace(std::optional<Buffer>& buffer, int ranks, const Blocks& of) {
-  buffer.emplace(of.data, ranks, of.counts, of.displacements, of.type);
+void emplace(std::optional<Buffer>& buffer, int ranks, const Blocks& of, Buffer::Use use) {
+  buffer.emplace(of.data, ranks, of.counts, of.displacements, of.type, use);
 }
-void emplace(std::optional<Buffer>& buffer, int ranks, const TypedBlocks& of) {
+void emplace(std::optional<Buffer>& buffer, int ranks, const TypedBlocks& of, Buffer::Use use) {
   std::vector<Buffer::Given> blocks;
   blocks.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) blocks.push_back({of.counts[rank], of.displacements[rank], of.types[rank]});
-  buffer.emplace(of.data, blocks);
+  buffer.emplace(of.data, blocks, use);
 }
 
 /// All blocks of a collective: equal ones have a count, others an array of them.
@@ -67,7 +67,7 @@ void gives_own(Operation& operation, const Elements& send) {
 /// A block of every rank comes here.
 template <class Receive>
 bool receives_all(Operation& operation, const Elements& send, const Receive& receive) {
-  emplace(operation.to, operation.door->size, receive);
+  emplace(operation.to, operation.door->size, receive, Buffer::Use::kWritten);
   takes(operation, receive);
   operation.results = Operation::kAll;
   gives_own(operation, send);
@@ -99,7 +99,7 @@ bool from_root(Operation& operation, unisono_collective collective, const Send& 
   if (!becomes_rooted(operation, collective, root)) return false;
   const bool is_root = operation.door->rank == root;
   if (is_root) {
-    emplace(operation.from, operation.door->size, send);
+    emplace(operation.from, operation.door->size, send, Buffer::Use::kRead);
     gives(operation, send);
     operation.bytes = operation.from->bytes();
   }
@@ -120,7 +120,7 @@ bool from_root(Operation& operation, unisono_collective collective, const Send& 
 template <class Blocks>
 bool among_all(Operation& operation, unisono_collective collective, const Blocks& send, const Blocks& receive) {
   become(operation, collective);
-  emplace(operation.to, operation.door->size, receive);
+  emplace(operation.to, operation.door->size, receive, Buffer::Use::kWritten);
   takes(operation, receive);
   operation.results = Operation::kAll;
   operation.bytes = operation.to->bytes();
@@ -130,7 +130,7 @@ bool among_all(Operation& operation, unisono_collective collective, const Blocks
     return true;
   }
   // In place with counts, ranks agree on the longest block first, so that even a start would wait.
-  emplace(operation.from, operation.door->size, send.data == MPI_IN_PLACE ? receive : send);
+  emplace(operation.from, operation.door->size, send.data == MPI_IN_PLACE ? receive : send, Buffer::Use::kRead);
   if (send.data == MPI_IN_PLACE) operation.from->copy_always();
   gives(operation, send);
   return true;

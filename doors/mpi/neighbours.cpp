@@ -71,7 +71,8 @@ std::vector<std::int64_t> ranks_of(const std::vector<int>& list, bool crossed, s
 }
 
 /// Blocks of the edges there are: elements, displacements in bytes, datatypes.
-Buffer& place_blocks(std::optional<Buffer>& buffer, const NeighbourBlocks& of, const std::vector<std::size_t>& places) {
+Buffer& place_blocks(std::optional<Buffer>& buffer, const NeighbourBlocks& of, const std::vector<std::size_t>& places,
+                     Buffer::Use use) {
   std::vector<Buffer::Given> blocks;
   blocks.reserve(places.size());
   const std::int64_t extent = of.types == nullptr ? layout_of(of.type).extent : 0;
@@ -85,7 +86,7 @@ Buffer& place_blocks(std::optional<Buffer>& buffer, const NeighbourBlocks& of, c
         of.displacements == nullptr ? static_cast<std::int64_t>(place) * count : of.displacements[place];
     blocks.push_back({count, at * extent, of.type});
   }
-  return buffer.emplace(of.data, blocks);
+  return buffer.emplace(of.data, blocks, use);
 }
 
 }  // namespace
@@ -128,9 +129,9 @@ bool prepare_neighbours(Operation& operation, const NeighbourBlocks& send, const
     operation.give(operation.from.emplace(send.data, send.count, send.type));
     operation.call.count = operation.from->block_bytes();
   } else {
-    operation.give_blocks(place_blocks(operation.from, send, neighbours->destinations));
+    operation.give_blocks(place_blocks(operation.from, send, neighbours->destinations, Buffer::Use::kRead));
   }
-  operation.take_blocks(place_blocks(operation.to, receive, neighbours->sources));
+  operation.take_blocks(place_blocks(operation.to, receive, neighbours->sources, Buffer::Use::kWritten));
   operation.results = Operation::kAll;
   operation.bytes = operation.to->bytes();
   return true;

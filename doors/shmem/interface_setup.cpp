@@ -175,6 +175,7 @@ void shmem_sync_all(void) {
 void shmem_ctx_fence(shmem_ctx_t /*ctx*/) { shmem_fence(); }
 
 void shmem_ctx_quiet(shmem_ctx_t ctx) {
+  if (ctx == SHMEM_CTX_INVALID) return;
   guarded([&] {
     Job& job = Job::of("shmem_ctx_quiet");
     job.teams().team_of("shmem_ctx_quiet", ctx);
