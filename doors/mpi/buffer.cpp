@@ -83,8 +83,7 @@ Buffer::Buffer(const void* base, int blocks, std::int64_t count, MPI_Datatype ty
   finish(false, Use::kRead);
 }
 
-Buffer::Buffer(const void* base, int blocks, const int* counts, const int* displacements, MPI_Datatype type,
-               Use use)
+Buffer::Buffer(const void* base, int blocks, const int* counts, const int* displacements, MPI_Datatype type, Use use)
     : base_(address(base)) {
   if (blocks == 0) return;
   const Layout layout = layout_of(type);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "doors/mpi/device.hpp"
 #include "doors/mpi/keeper.hpp"
 
 namespace unisono::mpi::requests {
@@ -135,6 +136,27 @@ class Waiting {
   ~Waiting() { waiting.fetch_sub(1, std::memory_order_relaxed); }
 };
 
+/// Gives a persistent operation a communicator of its own: ranks may start several of them in orders of their own. A
+/// device knows few communicators; there ranks start them in one order.
+unisono_result set_apart(Operation& operation) {
+  auto apart = std::make_unique<Door>();
+  apart->rank = operation.door->rank;
+  apart->size = operation.door->size;
+  const unisono_result result = unisono_dup(operation.door->communicator, nullptr, &apart->communicator);
+  if (result != 0) return result;
+  apart->owned = true;
+  if (operation.call.graph != nullptr) {
+    apart->neighbours = neighbours_of(operation.comm, apart->communicator);
+    if (apart->neighbours == nullptr) {  // on no rank
+      unisono_communicator_free(apart->communicator);
+      return 0;
+    }
+    operation.call.graph = apart->neighbours->graph;
+  }
+  operation.door = apart.release();
+  return 0;
+}
+
 }  // namespace
 
 unisono_result start(std::unique_ptr<Operation> operation, MPI_Request* request) {
@@ -151,7 +173,12 @@ unisono_result start(std::unique_ptr<Operation> operation, MPI_Request* request)
 
 unisono_result make(std::unique_ptr<Operation> operation, MPI_Request* request) {
   operation->settle();
+  const Door* const shared = operation->door;
+  if (!on_devices()) {
+    if (const unisono_result result = set_apart(*operation); result != 0) return result;
+  }
   const auto one = std::make_shared<Active>(std::move(operation), true);
+  if (one->operation->door != shared) drop(*one->operation->door);  // it is the request's alone
   const unisono_result result =
       unisono_prepare(one->operation->door->communicator, &one->operation->call, &one->request);
   if (result != 0) return result;

@@ -120,6 +120,13 @@ def test_exchanges_with_neighbours(mpi: str, ranks: int, tmp_path: Path) -> None
     assert re.search(r"^100.0 % of \d+ calls were carried", done.stderr, re.MULTILINE)
 
 
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_persistent_collectives_are_started_in_any_order(mpi: str, ranks: int, tmp_path: Path) -> None:
+    done = run("-n", ranks, compiled(mpi, "order", tmp_path), UNISONO_MPI_REPORT="1")
+    right(done, ranks)
+    assert re.search(r"^100.0 % of \d+ calls were carried", done.stderr, re.MULTILINE)
+
+
 def test_a_collective_that_is_started_waits_for_nobody(mpi: str, tmp_path: Path) -> None:
     right(run("-n", 2, compiled(mpi, "starts", tmp_path)), 2)
 
