@@ -76,6 +76,16 @@ uint64_t shmem_signal_wait_until(uint64_t* signal, int cmp, uint64_t value) {
   });
 }
 
+#define DEFINE(NAME, TYPE)                                                               \
+  void shmem_##NAME##_wait(TYPE* ivar, TYPE value) {                                     \
+    guarded([&] { one("shmem_" #NAME "_wait", ivar, SHMEM_CMP_NE, value).wait_all(); }); \
+  }
+UNISONO_SHMEM_OLD_BIT_TYPES(DEFINE)
+#undef DEFINE
+void shmem_wait(long* ivar, long value) {
+  guarded([&] { one("shmem_wait", ivar, SHMEM_CMP_NE, value).wait_all(); });
+}
+
 }  // extern "C"
 
 UNISONO_SHMEM_NAMES_WAITS

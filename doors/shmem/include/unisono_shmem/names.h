@@ -81,8 +81,10 @@
   UNISONO_SHMEM_NAME(N##_test) UNISONO_SHMEM_NAME(N##_test_all) UNISONO_SHMEM_NAME(N##_test_any)                    \
   UNISONO_SHMEM_NAME(N##_test_some) UNISONO_SHMEM_NAME(N##_test_all_vector)                                         \
   UNISONO_SHMEM_NAME(N##_test_any_vector) UNISONO_SHMEM_NAME(N##_test_some_vector)
+#define UNISONO_SHMEM_NAMES_OF_OLD_WAITS(N, TYPE) UNISONO_SHMEM_NAME(N##_wait)
 #define UNISONO_SHMEM_NAMES_WAITS                                                                                   \
-  UNISONO_SHMEM_SYNC_TYPES(UNISONO_SHMEM_NAMES_OF_WAITS) UNISONO_SHMEM_NAME(signal_wait_until)
+  UNISONO_SHMEM_SYNC_TYPES(UNISONO_SHMEM_NAMES_OF_WAITS) UNISONO_SHMEM_NAME(signal_wait_until)                     \
+  UNISONO_SHMEM_OLD_BIT_TYPES(UNISONO_SHMEM_NAMES_OF_OLD_WAITS) UNISONO_SHMEM_NAME(wait)
 
 /* Teams. */
 #define UNISONO_SHMEM_NAMES_TEAMS                                                                                   \

@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-static long lock, guarded_count;
+static long lock, guarded_count, counted;
 static uint64_t signals[8];
 static int flags[8];
 static int32_t bits_of_int;
@@ -61,6 +61,11 @@ static void signals_and_waits(int me, int n) {
   for (int i = 0; i < 3 * n; ++i) ++turns[shmem_int_wait_until_any(flags, (size_t)n, NULL, SHMEM_CMP_GE, 10)];
   for (int pe = 0; pe < n; ++pe) CHECK(turns[pe] == 6);
   CHECK(shmem_int_test_some(flags, (size_t)n, found, NULL, SHMEM_CMP_LT, 11) == 1 && found[0] == 0);
+  /* By their old names. */
+  shmem_long_p(&counted, 5 + me, right);
+  shmem_wait(&counted, 0);
+  shmem_long_wait(&counted, me);
+  CHECK(counted == 5 + left);
   CHECK(shmem_int_test(flags, SHMEM_CMP_LE, 10) == 1 && shmem_int_test(flags, SHMEM_CMP_GT, 10) == 0);
   shmem_free(box);
 }
