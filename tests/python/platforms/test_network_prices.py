@@ -200,3 +200,24 @@ def test_parameters_are_written_and_read(capsys: pytest.CaptureFixture[str], tmp
     assert slower["candidates"][0]["cycles"] == usual["candidates"][0]["cycles"], "costs are not parameters"
     file.write_text("{}")
     assert "is no file of `unisono calibrate --switch`" in refused(capsys, "explain", *call, "--parameters", file)
+
+
+@pytest.mark.parametrize("switch", ["native", "rtl"])
+def test_short_reductions_are_quicker_below_leaves_than_on_a_torus(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, switch: str
+) -> None:
+    """64 ranks, a switch in every leaf and one spine, or in every router (docs/simulated-switches.md)."""
+    cycles = {}
+    for name, lines in {
+        "leaves": "topology = leaf_spine\nleaves = 8\nspines = 8\naggregation = ais@leaf*|ais@spine0\n",
+        "torus": "topology = torus\ncolumns = 4\nrows = 4\nplanes = 4\naggregation = ais@router*\n",
+    }.items():
+        file = tmp_path / f"{name}.conf"
+        file.write_text(lines + "policy = pause\n")
+        for size in ("64", "4K"):
+            options = ["--ranks", 64, "--network", file, "--switch", switch, "--algorithm", "switch"]
+            answer = explain(capsys, "allreduce", "--bytes", size, *options)
+            cycles[name, size] = answer["candidates"][0]["cycles"]
+    assert cycles["leaves", "64"] == {"native": 698, "rtl": 948}[switch]
+    assert cycles["torus", "64"] == {"native": 2034, "rtl": 2671}[switch]
+    assert all(cycles["torus", size] >= 1.2 * cycles["leaves", size] for size in ("64", "4K"))
