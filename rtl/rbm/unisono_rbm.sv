@@ -35,6 +35,7 @@ module unisono_rbm
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;
   import unisono_dmp_pkg::*;
+  import unisono_rbm_pkg::*;
 #(
   parameter int unsigned DataBytes = 64,
   parameter logic [63:0] BufferBase = 64'h0,
@@ -195,32 +196,8 @@ module unisono_rbm
     logic [4:0] written;         // segments on their way to buffers
   } record_t;
 
-  // Of a segment in a buffer, or of an early grant.
-  typedef struct packed {
-    logic grant;                 // total is its limit, signature its token
-    logic request;               // point to point, ends is its sequence
-    logic point_to_point;
-    communicator_t communicator;
-    rank_t source;
-    logic [31:0] key;            // its sequence; point to point, its tag
-    logic [31:0] signature;
-    message_bytes_t ends;        // offset of its end in its message
-    segment_bytes_t bytes;
-    logic last;
-    logic [23:0] tag;
-    message_bytes_t total;
-  } info_t;
-
-  // To whom a buffer's credit is owed.
-  typedef struct packed {
-    logic eager;
-    communicator_t communicator;
-    rank_t source;
-  } owner_t;
-
   // What several parts below share.
-  logic release_take, recycle_q;
-  buffer_t release_head, recycle_buffer_q, info_taken_d, info_taken_q;
+  buffer_t info_taken_d, info_taken_q;
   move_id_t offer_id_d, offer_id_q;
   pair_t offer_pair_d, offer_pair_q;
   logic grant_early;                            // a grant is an early one, not the one at the head of Rx
@@ -235,33 +212,17 @@ module unisono_rbm
 
   // ---------------------------------------------------------------------------------------------- memories
 
-  logic record_read, record_write, info_write, link_write;
+  logic record_read, record_write;
   pair_t record_address, pair_d, pair_q;
   record_t record_new, seen;                    // seen stays until the next record is read
   typedef logic [EpochWidth-1:0] epoch_t;
   epoch_t record_epoch, epoch_new;
-  buffer_t info_address, link_address, info_write_address, link_write_address, link_new;
-  info_t info_word, info_new;
-  logic [BufferWidth-1:0] link_word;
-  owner_t owner_word, owner_new;
 
   // A record is of the call that wrote it: of the slot's present one if it has its epoch. No call has epoch 0.
   unisono_ram_sdp #(.Width(EpochWidth + $bits(record_t)), .Depth(Pairs)) u_records (
     .clk_i, .wr_en_i(record_write), .wr_addr_i(pair_q), .wr_data_i({epoch_new, record_new}),
     .rd_en_i(record_read), .rd_addr_i(reads_match ? match_pair : record_address), .rd_out_en_i(1'b1),
     .rd_data_o({record_epoch, seen})
-  );
-  unisono_ram_sdp #(.Width($bits(info_t)), .Depth(Buffers)) u_infos (
-    .clk_i, .wr_en_i(info_write), .wr_addr_i(info_write_address), .wr_data_i(info_new),
-    .rd_en_i(1'b1), .rd_addr_i(info_address), .rd_out_en_i(1'b1), .rd_data_o(info_word)
-  );
-  unisono_ram_sdp #(.Width(BufferWidth), .Depth(Buffers)) u_links (
-    .clk_i, .wr_en_i(link_write), .wr_addr_i(link_write_address), .wr_data_i(link_new),
-    .rd_en_i(1'b1), .rd_addr_i(link_address), .rd_out_en_i(1'b1), .rd_data_o(link_word)
-  );
-  unisono_ram_sdp #(.Width($bits(owner_t)), .Depth(Buffers)) u_owners (
-    .clk_i, .wr_en_i(info_write), .wr_addr_i(info_write_address), .wr_data_i(owner_new),
-    .rd_en_i(release_take), .rd_addr_i(release_head), .rd_out_en_i(1'b1), .rd_data_o(owner_word)
   );
 
   // A pair that no message or arrival of its call has touched yet is not known: of its record only the generation counts.
@@ -297,71 +258,37 @@ module unisono_rbm
   logic wipe_all_d, wipe_all_q, wipe_ends;
   assign wipe_ends = pair_q.peer == '1 && (!wipe_all_q || pair_q.slot == '1);
 
-  // --------------------------------------------------------------------------------------------- free list
-  // Buffers that were never used come first, then those given back.
+  // --------------------------------------------------------------------------------------------- buffers
 
-  logic [BufferWidth:0] fresh_q;
-  logic fresh, free_valid, free_take, recycled_valid, recycle;
-  buffer_t recycled, free_buffer;
-  assign fresh = fresh_q != (BufferWidth + 1)'(Buffers);
-  assign free_buffer = fresh ? buffer_t'(fresh_q) : recycled;
-  assign free_valid = fresh || recycled_valid;
+  logic free_valid, free_take, owed_bypass;     // a segment takes a buffer, or goes past them
+  buffer_t free_buffer;
+  owner_t owner;                                // of what comes
+  logic signal_ends_d, signal_ends_q;           // a buffer is given back: its segment has no content, or is not wanted
+  logic signal_full;
 
-  // Signals have a buffer without content; it is given back when they are taken.
-  logic released_valid, released_take, signal_valid, signal_take;
-  logic signal_ends_d, signal_ends_q;
-  buffer_t released_head, signal_head;
-
-  unisono_fifo #(.Width(BufferWidth), .Depth(64)) u_released (
-    .clk_i, .rst_ni, .in_valid_i(release_valid_i), .in_ready_o(), .in_data_i(release_buffer_i),
-    .out_valid_o(released_valid), .out_ready_i(released_take), .out_data_o(released_head), .count_o()
-  );
-  logic signal_mute, recycle_mute_q;
-  logic [4:0] signal_count;
-  unisono_fifo #(.Width(BufferWidth + 1), .Depth(16)) u_signals (
-    .clk_i, .rst_ni, .in_valid_i(signal_ends_q), .in_ready_o(), .in_data_i({mute_q, info_taken_q}),
-    .out_valid_o(signal_valid), .out_ready_i(signal_take), .out_data_o({signal_mute, signal_head}),
-    .count_o(signal_count)
-  );
-  logic [BufferWidth:0] recycled_count;
-  assign free_buffers_o = (BufferWidth + 1)'(Buffers) - fresh_q + recycled_count;
-  unisono_fifo #(.Width(BufferWidth), .Depth(Buffers)) u_recycled (
-    .clk_i, .rst_ni, .in_valid_i(recycle), .in_ready_o(), .in_data_i(recycle_buffer_q),
-    .out_valid_o(recycled_valid), .out_ready_i(free_take && !fresh), .out_data_o(recycled),
-    .count_o(recycled_count)
+  unisono_rbm_pool u_pool (
+    .clk_i, .rst_ni,
+    .free_valid_o(free_valid), .free_take_i(free_take), .free_buffer_o(free_buffer), .free_count_o(free_buffers_o),
+    .owner_i(owner), .release_valid_i, .release_buffer_i,
+    .signal_valid_i(signal_ends_q), .signal_mute_i(mute_q), .signal_buffer_i(info_taken_q),
+    .signal_full_o(signal_full), .bypass_valid_i(owed_bypass),
+    .owed_valid_o, .owed_communicator_o, .owed_peer_o
   );
 
-  // A released buffer's owner is read, then the buffer is free and its credit owed.
-  assign released_take = released_valid && !recycle_q;
-  assign signal_take = signal_valid && !released_valid && !recycle_q;
-  assign release_take = released_take || signal_take;
-  assign release_head = released_valid ? released_head : signal_head;
-  assign recycle = recycle_q;
+  logic store_ready, shown_valid, shown_take, shown_bad;
+  pending_t store, shown;                       // a segment that is stored; one that is in memory
+  info_t info, store_info;
+  logic bad, link_write;                        // of early segments, bad ones fail the call that takes them over
+  buffer_t info_address, link_address, link, link_write_address, link_new;
 
-  // What went past the buffers is owed as well.
-  logic owed_bypass, bypassed_valid, bypassed_take;
-  owner_t bypassed;
-  unisono_fifo #(.Width($bits(owner_t)), .Depth(16)) u_bypassed (
-    .clk_i, .rst_ni, .in_valid_i(owed_bypass), .in_ready_o(), .in_data_i(owner_new),
-    .out_valid_o(bypassed_valid), .out_ready_i(bypassed_take), .out_data_o(bypassed), .count_o()
+  unisono_rbm_segments u_segments (
+    .clk_i, .rst_ni, .store_valid_i(free_take), .store_ready_o(store_ready), .store_i(store), .info_i(store_info),
+    .written_i, .written_error_i,
+    .shown_valid_o(shown_valid), .shown_take_i(shown_take), .shown_o(shown), .shown_bad_o(shown_bad),
+    .info_buffer_i(info_address), .info_o(info), .bad_o(bad),
+    .link_buffer_i(link_address), .link_o(link), .link_write_i(link_write),
+    .link_write_buffer_i(link_write_address), .link_write_next_i(link_new)
   );
-  assign bypassed_take = bypassed_valid && !recycle_q;
-  assign owed_valid_o = recycle_q ? owner_word.eager && !recycle_mute_q : bypassed_valid;
-  assign owed_communicator_o = recycle_q ? owner_word.communicator : bypassed.communicator;
-  assign owed_peer_o = recycle_q ? owner_word.source : bypassed.source;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      fresh_q <= '0;
-      recycle_q <= 1'b0;
-      recycle_buffer_q <= '0;
-    end else begin
-      if (free_take && fresh) fresh_q <= fresh_q + 1'b1;
-      recycle_q <= release_take;
-      if (release_take) recycle_buffer_q <= release_head;
-      if (release_take) recycle_mute_q <= !released_valid && signal_mute;
-    end
-  end
 
   // Buffers that long messages under way have in reserve, two steps each. A message that finds none left is granted
   // one segment at a time: every arrival of every window has one buffer of its own, whatever the others do.
@@ -371,16 +298,9 @@ module unisono_rbm
 
   // ----------------------------------------------------------------------------------------- early lists
 
-  localparam int unsigned Buckets = 512;
-  localparam int unsigned BucketWidth = $clog2(Buckets);
-  typedef logic [BucketWidth-1:0] bucket_t;
-  function automatic bucket_t hash(communicator_t communicator, rank_t source, logic [31:0] key);
-    return bucket_t'(key) ^ {source, 3'b0} ^ bucket_t'({communicator, 2'b0});
-  endfunction
-
   (* ram_style = "distributed" *) logic early_q [Buckets];   // the list is not empty
   logic early_here, early_next;                 // that of bucket_q, and of bucket_d
-  logic [BucketWidth:0] early_count_q;
+  logic [$clog2(Buckets):0] early_count_q;
   logic any_early, early_write, early_read, early_valid;
   bucket_t bucket_d, bucket_q;
   logic [2*BufferWidth-1:0] early_word, early_new;
@@ -399,8 +319,8 @@ module unisono_rbm
       bucket_q <= '0;
     end else begin
       if (early_write && !wipe_all_q) begin
-        early_count_q <= early_count_q + (BucketWidth + 1)'(early_valid && !early_here) -
-                         (BucketWidth + 1)'(!early_valid && early_here);
+        early_count_q <= early_count_q + ($clog2(Buckets) + 1)'(early_valid && !early_here) -
+                         ($clog2(Buckets) + 1)'(!early_valid && early_here);
       end
       early_pending_q <= early_pending_d;
       store_early_q <= store_early_d;
@@ -514,7 +434,7 @@ module unisono_rbm
   end
   always_ff @(posedge clk_i) begin
     adopt_binds_q <= rst_ni && adopt_binds;
-    adopt_sequence_q <= info_word.ends[31:0];
+    adopt_sequence_q <= info.ends[31:0];
   end
 
   // The match is kept with the pair whose record is read, for calls may begin meanwhile.
@@ -600,35 +520,6 @@ module unisono_rbm
   pair_t token_pair;
   assign token_pair = pair_t'(header.token_slot);
 
-  // ---------------------------------------------------------------------------- segments that are written
-
-  typedef struct packed {
-    pair_t pair;
-    logic early;
-    bucket_t bucket;
-    buffer_t buffer;
-    logic empty;                 // nothing to write
-  } pending_t;
-  pending_t pending_in, pending_head;
-  logic pending_push, pending_ready, pending_valid, pending_take;
-  logic written_valid, written_bad, written_take;
-
-  unisono_fifo #(.Width($bits(pending_t)), .Depth(16)) u_pending (
-    .clk_i, .rst_ni, .in_valid_i(pending_push), .in_ready_o(pending_ready), .in_data_i(pending_in),
-    .out_valid_o(pending_valid), .out_ready_i(pending_take), .out_data_o(pending_head), .count_o()
-  );
-  assign written_take = pending_take && !pending_head.empty;
-  unisono_fifo #(.Width(1), .Depth(32)) u_written (
-    .clk_i, .rst_ni, .in_valid_i(written_i), .in_ready_o(), .in_data_i(written_error_i),
-    .out_valid_o(written_valid), .out_ready_i(written_take), .out_data_o(written_bad), .count_o()
-  );
-  // Segments that memory did not take: early ones fail the call that takes them over.
-  logic bad_word;
-  unisono_ram_sdp #(.Width(1), .Depth(Buffers)) u_bad (
-    .clk_i, .wr_en_i(pending_take), .wr_addr_i(pending_head.buffer), .wr_data_i(!pending_head.empty && written_bad),
-    .rd_en_i(1'b1), .rd_addr_i(info_address), .rd_out_en_i(1'b1), .rd_data_o(bad_word)
-  );
-
   // Pairs that wait to be granted more.
   logic grants_push, grants_enter, grants_ready, grants_valid, grants_take;
   pair_t grants_head;
@@ -647,27 +538,15 @@ module unisono_rbm
 
   // --------------------------------------------------------------------------------------------- payload
 
-  typedef enum logic [1:0] { PayloadNone, PayloadBuffer, PayloadBypass, PayloadDrop } payload_e;
-  payload_e payload_d, payload_q;
+  way_e way;                                    // of the payload that follows the header at the head
+  logic payload_idle;
 
-  assign write_valid_o = payload_q == PayloadBuffer && payload_valid_i;
-  assign write_data_o = payload_data_i;
-  assign write_keep_o = payload_keep_i;
-  assign write_last_o = payload_last_i;
-  assign bypass_valid_o = payload_q == PayloadBypass && payload_valid_i;
-  assign bypass_data_o = payload_data_i;
-  assign bypass_keep_o = payload_keep_i;
-  assign bypass_last_o = payload_last_i;
-  always_comb begin
-    unique case (payload_q)
-      PayloadBuffer: payload_ready_o = write_ready_i;
-      PayloadBypass: payload_ready_o = bypass_ready_i;
-      PayloadDrop: payload_ready_o = 1'b1;
-      default: payload_ready_o = 1'b0;
-    endcase
-  end
-  logic payload_ends;
-  assign payload_ends = payload_valid_i && payload_ready_o && payload_last_i;
+  unisono_rbm_router #(.DataBytes(DataBytes)) u_router (
+    .clk_i, .rst_ni, .way_i(way), .idle_o(payload_idle),
+    .payload_valid_i, .payload_ready_o, .payload_data_i, .payload_keep_i, .payload_last_i,
+    .write_valid_o, .write_ready_i, .write_data_o, .write_keep_o, .write_last_o,
+    .bypass_valid_o, .bypass_ready_i, .bypass_data_o, .bypass_keep_o, .bypass_last_o
+  );
 
   // -------------------------------------------------------------------------------------------- operations
 
@@ -865,7 +744,7 @@ module unisono_rbm
     offer_pair_d = offer_pair_q;
     answered_d = answered_q || offer_answer_i;
     accepted_d = offer_answer_i ? offer_accepted_i : accepted_q;
-    payload_d = payload_ends ? PayloadNone : payload_q;
+    way = WayNone;
     reserved_d = reserved_q;
     record_read = 1'b0;
     reads_match = 1'b0;
@@ -874,24 +753,21 @@ module unisono_rbm
     record_new = seen;
     epoch_new = own_epoch_q;
     wipe_all_d = wipe_all_q;
-    info_write = 1'b0;
-    info_write_address = free_buffer;
-    info_new = '{grant: is_grant, request: is_request, point_to_point: is_pair,
+    store_info = '{grant: is_grant, request: is_request, point_to_point: is_pair,
                  communicator: received_i.communicator, source: received_i.source,
                  key: is_pair ? header.tag : header.sequence_,
                  signature: is_grant ? {header.token_generation, header.token_slot} : header.signature,
                  ends: is_request ? message_bytes_t'(header.sequence_) : header_end_q, bytes: segment_bytes,
                  last: header.last, tag: header.tag[23:0], total: header.message_bytes};
-    owner_new = '{eager: is_data && !is_write, communicator: received_i.communicator, source: received_i.source};
+    owner = '{eager: is_data && !is_write, communicator: received_i.communicator, source: received_i.source};
     info_address = seen.head;
     link_address = seen.head;
     link_write = 1'b0;
     link_write_address = seen.tail;
-    link_new = pending_head.buffer;
+    link_new = shown.buffer;
     free_take = 1'b0;
     signal_ends_d = 1'b0;
-    pending_push = 1'b0;
-    pending_in = '{pair: pair_q, early: store_early_q,
+    store = '{pair: pair_q, early: store_early_q,
                    bucket: hash(received_i.communicator, received_i.source,
                                 is_pair ? header.tag : header.sequence_),
                    buffer: free_buffer, empty: empty_q};
@@ -914,7 +790,7 @@ module unisono_rbm
     stays_tail_d = stays_tail_q;
     adopt_ready_o = 1'b0;
     grant_early = 1'b0;
-    pending_take = 1'b0;
+    shown_take = 1'b0;
     walk_d = walk_q;
     grants_push = 1'b0;
     grants_ask_d = 1'b0;
@@ -946,13 +822,13 @@ module unisono_rbm
 
     unique case (state_q)
       Idle: begin
-        if (pending_valid && (pending_head.empty || written_valid)) begin
+        if (shown_valid) begin
           record_read = 1'b1;
-          record_address = pending_head.pair;
-          pair_d = pending_head.pair;
+          record_address = shown.pair;
+          pair_d = shown.pair;
           early_read = 1'b1;
-          bucket_d = pending_head.bucket;
-          state_d = pending_head.early ? AppendEarly : Append;
+          bucket_d = shown.bucket;
+          state_d = shown.early ? AppendEarly : Append;
         end else if (sweeps) begin
           early_read = 1'b1;
           bucket_d = sweep_bucket_q;
@@ -962,7 +838,7 @@ module unisono_rbm
           sweep_bucket_d = sweep_bucket_q + 1'b1;
           if (early_next) state_d = AdoptRead;
           else if (sweep_last) sweeps_d = 1'b0;
-        end else if (renews_q && early_pending_q == '0 && payload_q == PayloadNone && !offering_q) begin
+        end else if (renews_q && early_pending_q == '0 && payload_idle && !offering_q) begin
           renewed_d = '0;
           renews_d = 1'b0;
           sweeping_d = renewed_q;
@@ -974,7 +850,7 @@ module unisono_rbm
             pair_d = '{slot: clear_slot_i, peer: '0};
             state_d = WipeRead;
           end
-        end else if (clear_valid_i && !cleared_q && !offering_q && !signal_count[3]) begin
+        end else if (clear_valid_i && !cleared_q && !offering_q && !signal_full) begin
           // What is at the head of Rx has been stored, or has gone to the lane.
           record_read = 1'b1;
           record_address = '{slot: clear_slot_i, peer: clear_rank_q};
@@ -1012,7 +888,7 @@ module unisono_rbm
           record_address = grants_head;
           pair_d = grants_head;
           state_d = Grant;
-        end else if (received_valid_i && !offering_q && payload_q == PayloadNone && !renews_q) begin
+        end else if (received_valid_i && !offering_q && payload_idle && !renews_q) begin
           record_read = 1'b1;
           reads_match = !is_write;
           record_address = token_pair;
@@ -1023,29 +899,29 @@ module unisono_rbm
       end
 
       Append: begin
-        pending_take = 1'b1;
+        shown_take = 1'b1;
         link_write = seen.listed;
         record_new.listed = 1'b1;
-        if (!seen.listed) record_new.head = pending_head.buffer;
-        record_new.tail = pending_head.buffer;
+        if (!seen.listed) record_new.head = shown.buffer;
+        record_new.tail = shown.buffer;
         record_new.written = seen.written - 1'b1;
         record_write = 1'b1;
         kick_d = '{slot: pair_q.slot, entry: seen.entry};
         state_d = seen.posted && !seen.listed ? Kick : Idle;
-        if (!pending_head.empty && written_bad) begin
+        if (shown_bad) begin
           fail_valid_o = 1'b1;
           fail_code_o = ErrorCodeInternal;
         end
       end
 
       AppendEarly: begin
-        pending_take = 1'b1;
+        shown_take = 1'b1;
         early_pending_d = early_pending_q - 1'b1;
         early_write = 1'b1;
         link_write = early_here;
         link_write_address = early_word[BufferWidth-1:0];
-        early_new = {early_here ? early_word[2*BufferWidth-1:BufferWidth] : pending_head.buffer,
-                     pending_head.buffer};
+        early_new = {early_here ? early_word[2*BufferWidth-1:BufferWidth] : shown.buffer,
+                     shown.buffer};
         state_d = Idle;
       end
 
@@ -1084,19 +960,19 @@ module unisono_rbm
       AdoptCheck: begin
         info_address = at_q;
         link_address = at_q;
-        at_d = link_word;
+        at_d = link;
         state_d = at_q == early_word[BufferWidth-1:0] ? AdoptEnd : AdoptRead;
         link_new = at_q;
-        if (sweeps ? !sweeping_q[info_word.communicator]
-                   : info_word.communicator != own_q.communicator || info_word.source != pair_q.peer ||
-                     info_word.point_to_point != own_q.point_to_point || info_word.key != early_key_q || bound_q) begin
+        if (sweeps ? !sweeping_q[info.communicator]
+                   : info.communicator != own_q.communicator || info.source != pair_q.peer ||
+                     info.point_to_point != own_q.point_to_point || info.key != early_key_q || bound_q) begin
           link_write = stays_q;
           link_write_address = stays_tail_q;
           stays_d = 1'b1;
           if (!stays_q) stays_head_d = at_q;
           stays_tail_d = at_q;
         end else if (sweeps) begin
-          if (signal_count[3]) begin
+          if (signal_full) begin
             at_d = at_q;
             state_d = AdoptCheck;
           end else begin
@@ -1104,10 +980,10 @@ module unisono_rbm
             signal_ends_d = 1'b1;
             info_taken_d = at_q;
           end
-        end else if (info_word.grant && !active[pair_q.slot]) begin
+        end else if (info.grant && !active[pair_q.slot]) begin
           signal_ends_d = 1'b1;
           info_taken_d = at_q;
-        end else if (info_word.grant) begin
+        end else if (info.grant) begin
           // Waits here until the dispatcher has it.
           grant_early = 1'b1;
           grant_valid_o = 1'b1;
@@ -1124,9 +1000,9 @@ module unisono_rbm
             bound_d = 1'b1;
             adopt_binds = 1'b1;
             adopted_d.bound = 1'b1;
-            adopted_d.total = info_word.total;
+            adopted_d.total = info.total;
           end
-          if (info_word.request) begin
+          if (info.request) begin
             adopted_d.requested = 1'b1;
             signal_ends_d = 1'b1;
             info_taken_d = at_q;
@@ -1136,10 +1012,10 @@ module unisono_rbm
             adopted_d.listed = 1'b1;
             if (!adopted_q.listed) adopted_d.head = at_q;
             adopted_d.tail = at_q;
-            adopted_d.received = info_word.last ? '0 : info_word.ends;
+            adopted_d.received = info.last ? '0 : info.ends;
           end
-          if (info_word.signature != own_q.signature || bad_word) fail_valid_o = active[pair_q.slot];
-          if (bad_word) fail_code_o = ErrorCodeInternal;
+          if (info.signature != own_q.signature || bad) fail_valid_o = active[pair_q.slot];
+          if (bad) fail_code_o = ErrorCodeInternal;
         end
       end
       AdoptEnd: begin
@@ -1166,29 +1042,29 @@ module unisono_rbm
       Take: begin
         take_ready_o = 1'b1;
         record_new.listed = seen.head != seen.tail;
-        record_new.head = link_word;
-        record_new.consumed = seen.consumed + message_bytes_t'(info_word.bytes);
+        record_new.head = link;
+        record_new.consumed = seen.consumed + message_bytes_t'(info.bytes);
         info_taken_d = seen.head;
-        if (info_word.last) record_new = promoted(record_new);
-        turns = info_word.last;
+        if (info.last) record_new = promoted(record_new);
+        turns = info.last;
         record_write = 1'b1;
-        if (info_word.last && seen.rendezvous && seen.ample) begin
+        if (info.last && seen.rendezvous && seen.ample) begin
           reserved_d = reserved_q - ReserveWidth'(Reserve);
         end
         grants_ask_d = 1'b1;
-        signal_ends_d = info_word.bytes == '0;
+        signal_ends_d = info.bytes == '0;
         kick_d = '{slot: pair_q.slot, entry: record_new.entry};
-        state_d = info_word.last && record_new.posted && record_new.listed ? Kick : Idle;
+        state_d = info.last && record_new.posted && record_new.listed ? Kick : Idle;
       end
 
       HeadRead: state_d = HeadShow;
       HeadShow: begin
         head_answer_o = 1'b1;
         head_o = '{valid: seen.listed && seen.posted && seen.entry == head_entry_i,
-                   buffer: seen.head, bytes: info_word.bytes, last: info_word.last, total: info_word.total};
+                   buffer: seen.head, bytes: info.bytes, last: info.last, total: info.total};
         // What came before its arrival had issued is compared with it here.
         if (head_o.valid && !own_q.point_to_point &&
-            (info_word.tag != seen.tag || info_word.total != seen.total)) begin
+            (info.tag != seen.tag || info.total != seen.total)) begin
           fail_valid_o = 1'b1;
           head_o.valid = 1'b0;
         end
@@ -1343,7 +1219,7 @@ module unisono_rbm
         end
         if (drops) begin
           header_done = 1'b1;
-          if (!empty_q) payload_d = PayloadDrop;
+          if (!empty_q) way = WayDrop;
           owed_bypass = header.type_ == MessageTypeEager;
           state_d = Idle;
         end
@@ -1363,7 +1239,7 @@ module unisono_rbm
           end
           owed_bypass = !is_write;
           grants_ask_d = 1'b1;
-          payload_d = PayloadBypass;
+          way = WayBypass;
           header_done = 1'b1;
           state_d = Idle;
           offering_d = 1'b0;
@@ -1376,11 +1252,9 @@ module unisono_rbm
       end
 
       Store: begin
-        write_command_valid_o = free_valid && pending_ready && !empty_q;
-        if (free_valid && pending_ready && (empty_q || write_command_ready_i)) begin
+        write_command_valid_o = free_valid && store_ready && !empty_q;
+        if (free_valid && store_ready && (empty_q || write_command_ready_i)) begin
           free_take = 1'b1;
-          info_write = 1'b1;
-          pending_push = 1'b1;
           if (is_pair && !is_write) begin
             record_new.bound = 1'b1;
             record_new.total = header.message_bytes;
@@ -1390,7 +1264,7 @@ module unisono_rbm
           record_write = !store_early_q;
           if (store_early_q) early_pending_d = early_pending_q + 1'b1;
           header_done = 1'b1;
-          if (!empty_q) payload_d = PayloadBuffer;
+          if (!empty_q) way = WayBuffer;
           state_d = Idle;
         end
       end
@@ -1431,7 +1305,7 @@ module unisono_rbm
       end
       ClearTake: begin
         record_new.listed = seen.head != seen.tail;
-        record_new.head = link_word;
+        record_new.head = link;
         record_write = 1'b1;
         info_taken_d = seen.head;
         signal_ends_d = 1'b1;
@@ -1468,9 +1342,9 @@ module unisono_rbm
   assign write_command_address_o = BufferBase + address_t'(free_buffer) * address_t'(BufferBytes);
   assign write_command_bytes_o = segment_bytes;
   assign grant_pair_o = pair_q;
-  assign grant_limit_o = grant_early ? info_word.total : header.message_bytes;
-  assign grant_slot_o = grant_early ? info_word.signature[15:0] : header.token_slot;
-  assign grant_generation_o = grant_early ? info_word.signature[31:16] : header.token_generation;
+  assign grant_limit_o = grant_early ? info.total : header.message_bytes;
+  assign grant_slot_o = grant_early ? info.signature[15:0] : header.token_slot;
+  assign grant_generation_o = grant_early ? info.signature[31:16] : header.token_generation;
 
   always_comb begin
     transmit_o = '0;
@@ -1506,7 +1380,6 @@ module unisono_rbm
       offer_pair_q <= '0;
       answered_q <= 1'b0;
       accepted_q <= 1'b0;
-      payload_q <= PayloadNone;
       reserved_q <= '0;
       grants_push_q <= 1'b0;
       grants_ask_q <= 1'b0;
@@ -1536,7 +1409,6 @@ module unisono_rbm
       offer_pair_q <= offer_pair_d;
       answered_q <= answered_d;
       accepted_q <= accepted_d;
-      payload_q <= payload_d;
       reserved_q <= reserved_d;
       wipe_all_q <= wipe_all_d;
       grants_push_q <= grants_push;
@@ -1584,7 +1456,6 @@ module unisono_rbm
       assert (known_q != '0 || reserved_q == '0) else $error("buffers are in reserve for nobody");
       assert ((starting & (starting - 1'b1)) == '0) else $error("two calls begin at once");
       assert ((match_of & (match_of - 1'b1)) == '0) else $error("a message matches two calls");
-      assert (!signal_ends_q || !signal_count[4]) else $error("a buffer that is given back is lost");
     end
   end
   `endif
