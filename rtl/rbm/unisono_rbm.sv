@@ -208,7 +208,7 @@ module unisono_rbm
   logic reads_match;                            // the record of the pair that the head of Rx matches, known last
   slot_t match;
   pair_t match_pair;
-  logic [Calls-1:0] active, sends_q;            // active, and not being cleared; a send of a point-to-point call
+  logic [Calls-1:0] active, sends;              // active, and not being cleared; a send of a point-to-point call
 
   // ---------------------------------------------------------------------------------------------- memories
 
@@ -361,7 +361,7 @@ module unisono_rbm
   // before the list is gone through; a list that has just become one counts a cycle later.
   logic untouched, must_wait;
   // A message that is sent point to point has nothing early: it is known to the peer only when it is announced.
-  assign untouched = !known && !sends_q[pair_q.slot];
+  assign untouched = !known && !sends[pair_q.slot];
   assign must_wait = untouched && early_pending_q != '0;
 
   // Going through a list: what is the pair's moves over, the rest stays.
@@ -375,8 +375,6 @@ module unisono_rbm
   end
 
   // -------------------------------------------------------------------------------------- matching
-  // A collective's call: the active slot of its communicator and sequence. A point-to-point message's: the oldest
-  // receive that waits for one; a grant's: the send of that sequence.
 
   header_t header;
   assign header = received_i.header;
@@ -387,134 +385,36 @@ module unisono_rbm
   assign is_request = header.type_ == MessageTypeRequest;
   assign is_pair = header.point_to_point;
 
-  // A receive is known by communicator, source and tag.
-  localparam int unsigned KeyWidth = CommunicatorWidth + RankWidth + 32;
-  typedef logic [KeyWidth-1:0] receive_key_t;
-  logic [Calls-1:0] active_q, bind_mask, receives_first;
-  receive_key_t receive_keys [Calls];
-  logic [Calls-1:0] receives_before [Calls];
-  rank_t partner_q [Calls];
-  (* ram_style = "distributed" *) logic [31:0] message_sequence_q [Calls];   // of the message that a receive has
-  logic binds, adopt_binds, adopt_binds_q;      // the pair's receive has its message; an early one, told a cycle later
-  logic [31:0] adopt_sequence_q;
-  // A clear is not looked at before the next cycle.
-  logic [Calls-1:0] clearing_q;
-  always_ff @(posedge clk_i) clearing_q <= clear_valid_i ? Calls'(1) << clear_slot_i : '0;
-  assign active = active_i & ~clearing_q;
+  // The match is kept with the pair whose record is read, for calls may begin meanwhile.
+  logic matched_d, matched_q, match_any, is_over;
+  logic [Calls-1:0] same_signature, same_communicator, receives_first;
+  logic binds, adopt_binds;                     // the pair's receive has its message; an early one, told a cycle later
+  slot_t elder_now;                             // of the receives with the key of the pair under way, the oldest
+  logic [31:0] message_sequence;                // of the message that the receive has
+  message_t message;
+  assign message = '{point_to_point: is_pair, grant: is_grant, communicator: received_i.communicator,
+                     source: received_i.source, sequence_: header.sequence_, tag: header.tag,
+                     signature: header.signature};
+
+  unisono_rbm_matcher u_matcher (
+    .clk_i, .rst_ni, .active_i, .contexts_i, .partner_valid_i, .partner_i, .clear_valid_i, .clear_slot_i,
+    .forgets_i(forgets), .active_o(active), .sends_o(sends), .first_o(receives_first),
+    .message_i(message), .match_valid_o(match_any), .match_o(match),
+    .same_signature_o(same_signature), .same_communicator_o(same_communicator),
+    .slot_i(pair_q.slot), .bind_i(binds), .bind_early_i(adopt_binds), .bind_sequence_i(info.ends[31:0]),
+    .elder_o(elder_now), .sequence_o(message_sequence)
+  );
+  unisono_rbm_sequences u_sequences (
+    .clk_i, .rst_ni, .active_i, .contexts_i, .begins_valid_i, .begins_communicator_i,
+    .communicator_i(received_i.communicator), .sequence_i(header.sequence_), .before_next_o(is_over)
+  );
+
   // Calls that exchange something with others. A clear of one that does not has no sequence to look early lists through
   // for. Inactive calls are cleared too, so this is kept until the call is forgotten.
   logic [Calls-1:0] exchanges_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) exchanges_q <= '0;
     else exchanges_q <= (exchanges_q | active_i) & ~(forgets ? Calls'(1) << clear_slot_i : '0);
-  end
-
-  call_context_t partner_context;
-  assign partner_context = contexts_i[partner_i.slot];
-  assign bind_mask = (binds || adopt_binds_q ? Calls'(1) << pair_q.slot : '0) | (forgets ? Calls'(1) << clear_slot_i : '0);
-  unisono_turns #(.KeyWidth(KeyWidth)) u_receives (
-    .clk_i, .rst_ni,
-    .add_valid_i(partner_valid_i && !partner_i.sends), .add_slot_i(partner_i.slot),
-    .add_key_i({partner_context.communicator, partner_i.peer, partner_context.tag}),
-    .remove_i(bind_mask), .pending_o(), .first_o(receives_first), .key_o(receive_keys), .before_o(receives_before)
-  );
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      sends_q <= '0;
-    end else begin
-      if (forgets) sends_q[clear_slot_i] <= 1'b0;
-      if (partner_valid_i && partner_i.sends) sends_q[partner_i.slot] <= 1'b1;
-    end
-    if (partner_valid_i) partner_q[partner_i.slot] <= partner_i.peer;
-  end
-  always_ff @(posedge clk_i) begin
-    if (binds || adopt_binds_q) begin
-      message_sequence_q[pair_q.slot] <= adopt_binds_q ? adopt_sequence_q : header.sequence_;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    adopt_binds_q <= rst_ni && adopt_binds;
-    adopt_sequence_q <= info.ends[31:0];
-  end
-
-  // The match is kept with the pair whose record is read, for calls may begin meanwhile.
-  logic matched_d, matched_q, match_any;
-  logic is_over_d, is_over_q;
-  logic [Calls-1:0] match_of, same_signature_d, same_signature_q, same_communicator_d, same_communicator_q;
-  for (genvar slot = 0; slot < int'(Calls); slot++) begin : gen_match
-    logic same_communicator, same_sequence, same_key;
-    assign same_communicator = contexts_i[slot].communicator == received_i.communicator;
-    assign same_communicator_d[slot] = same_communicator;
-    assign same_signature_d[slot] = contexts_i[slot].signature == header.signature;
-    assign same_sequence = contexts_i[slot].sequence_ == header.sequence_;
-    assign same_key = receive_keys[slot] == {received_i.communicator, received_i.source, header.tag};
-    assign match_of[slot] = active[slot] && contexts_i[slot].point_to_point == is_pair && same_communicator &&
-        (!is_pair ? same_sequence
-                  : is_grant ? sends_q[slot] && same_sequence && partner_q[slot] == received_i.source
-                             : receives_first[slot] && same_key);
-  end
-  assign match_any = match_of != '0;
-  // What is asked of the head of Rx when its record has come, a cycle after the match.
-  always_ff @(posedge clk_i) begin
-    same_signature_q <= same_signature_d;
-    same_communicator_q <= same_communicator_d;
-    is_over_q <= is_over_d;
-  end
-  always_comb begin
-    match = '0;
-    for (int unsigned slot = 0; slot < Calls; slot++) if (match_of[slot]) match |= slot_t'(slot);
-  end
-
-  // Of the receives with the key of the pair under way, the oldest.
-  slot_t elder, elder_now_q;                    // the second a cycle later
-  logic [Calls-1:0] elders;
-  assign elders = receives_first & receives_before[pair_q.slot];
-  always_comb begin
-    elder = elders == '0 ? pair_q.slot : '0;
-    for (int unsigned slot = 0; slot < Calls; slot++) if (elders[slot]) elder |= slot_t'(slot);
-  end
-  always_ff @(posedge clk_i) elder_now_q <= elder;
-
-  // Calls of a communicator begin in the order of their sequence; what is before the next one is active or over.
-  // One call begins at a time. Its sequence is kept a cycle later: meanwhile it is active, and what is its own matches.
-  logic [Communicators-1:0] begun_q;
-  (* ram_style = "distributed" *) logic [31:0] next_q [Communicators];
-  logic starts_d, starts_q;
-  logic [Calls-1:0] starting;
-  logic [31:0] ahead, started_d, started_q;
-  communicator_t starter_d, starter_q;
-  assign ahead = header.sequence_ - next_q[received_i.communicator];
-  assign is_over_d = begun_q[received_i.communicator] && ahead[31];
-  always_comb begin
-    started_d = '0;
-    starter_d = '0;
-    for (int unsigned slot = 0; slot < Calls; slot++) begin
-      starting[slot] = active_i[slot] && !active_q[slot] && !contexts_i[slot].point_to_point;
-      if (starting[slot]) begin
-        started_d |= contexts_i[slot].sequence_;
-        starter_d |= contexts_i[slot].communicator;
-      end
-    end
-    starts_d = starting != '0;
-  end
-  always_ff @(posedge clk_i) begin
-    starts_q <= rst_ni && starts_d;
-    started_q <= started_d;
-    starter_q <= starter_d;
-    if (starts_q) next_q[starter_q] <= started_q + 1'b1;
-  end
-  for (genvar c = 0; c < int'(Communicators); c++) begin : gen_begun
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni || (begins_valid_i && begins_communicator_i == communicator_t'(c))) begin
-        begun_q[c] <= 1'b0;
-      end else if (starts_q && starter_q == communicator_t'(c)) begin
-        begun_q[c] <= 1'b1;
-      end
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) active_q <= '0;
-    else active_q <= active_i;
   end
 
   pair_t token_pair;
@@ -629,7 +529,7 @@ module unisono_rbm
   assign is_due_next = seen.next.posted && seen.next.rendezvous && (seen.listed || seen.written != '0) &&
                        header.token_generation == seen.generation + 1'b1;
   assign is_due = active[pair_q.slot] && known && (is_due_now || is_due_next) &&
-                  pair_q.peer == received_i.source && same_communicator_q[pair_q.slot];
+                  pair_q.peer == received_i.source && same_communicator[pair_q.slot];
   // Where the segment ends in its message: the header has been there for a cycle when its pair is looked at.
   message_bytes_t header_end_q;
   logic empty_q;                           // it has no payload
@@ -641,7 +541,7 @@ module unisono_rbm
   assign fits_due = is_due_now ? header_end_q <= seen.limit : header_end_q <= seen.next.limit;
   assign truncates = seen.posted && header.message_bytes > seen.total;
   logic signed_alike;
-  assign signed_alike = same_signature_q[pair_q.slot];
+  assign signed_alike = same_signature[pair_q.slot];
   assign fits = signed_alike &&
                 (is_write ? fits_due : !truncates || !is_pair) &&
                 header.offset == seen.received &&
@@ -1077,10 +977,10 @@ module unisono_rbm
       end
       PostElder: begin
         state_d = Adopt;
-        if (elder_now_q != pair_q.slot && !(elder_known_q && elder_q == elder_now_q)) begin
+        if (elder_now != pair_q.slot && !(elder_known_q && elder_q == elder_now)) begin
           // The oldest message is for the oldest receive, unless that has been here; this one comes again.
           record_read = 1'b1;
-          record_address = '{slot: elder_now_q, peer: pair_q.peer};
+          record_address = '{slot: elder_now, peer: pair_q.peer};
           pair_d = record_address;
           asked_d = 1'b0;
           state_d = AdoptAsk;
@@ -1169,7 +1069,7 @@ module unisono_rbm
           // Its arrival has ended.
           drops = 1'b1;
         end else if (!is_write && !matched_q) begin
-          if (is_pair ? is_grant : is_over_q) begin
+          if (is_pair ? is_grant : is_over) begin
             drops = 1'b1;
           end else begin
             store_early_d = 1'b1;
@@ -1360,7 +1260,7 @@ module unisono_rbm
     transmit_o.header.source = 32'(communicator_i.rank);
     transmit_o.header.destination = 32'(pair_q.peer);
     transmit_o.header.point_to_point = own_q.point_to_point;
-    transmit_o.header.sequence_ = own_q.point_to_point ? message_sequence_q[pair_q.slot] : own_q.sequence_;
+    transmit_o.header.sequence_ = own_q.point_to_point ? message_sequence : own_q.sequence_;
     transmit_o.header.tag = own_q.point_to_point ? own_q.tag : '0;
     transmit_o.header.message_bytes = sent_limit_q;
     transmit_o.header.token_slot = 16'(pair_q);
@@ -1454,8 +1354,6 @@ module unisono_rbm
       assert (state_q != Offered || known) else $error("an offer of a pair that is not known");
       assert (!(offering_d && !offering_q) || known) else $error("an offer to a pair that is not known");
       assert (known_q != '0 || reserved_q == '0) else $error("buffers are in reserve for nobody");
-      assert ((starting & (starting - 1'b1)) == '0) else $error("two calls begin at once");
-      assert ((match_of & (match_of - 1'b1)) == '0) else $error("a message matches two calls");
     end
   end
   `endif

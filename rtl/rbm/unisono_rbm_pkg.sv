@@ -9,6 +9,17 @@ package unisono_rbm_pkg;
   // A design uses only a part of this.
   // verilator lint_off UNUSEDPARAM
 
+  // What a message is known by, that is at the head of Rx.
+  typedef struct packed {
+    logic point_to_point;
+    logic grant;
+    communicator_t communicator;
+    rank_t source;
+    logic [31:0] sequence_;
+    logic [31:0] tag;
+    logic [31:0] signature;
+  } message_t;
+
   // Of a segment in a buffer, or of an early grant.
   typedef struct packed {
     logic grant;                 // total is its limit, signature its token

@@ -1,10 +1,10 @@
 // The receive buffers that are free, and the credit that is owed for those that were used.
 //
 // Buffers that were never used are given first, then those given back. A buffer comes back in one of two ways: a
-// lane has read it (release), or the receive-buffer manager itself needs it no more (signal), for one because its segment has
-// no content. Released ones go first. What comes back is free again, and its credit is owed if its message was eager.
-// A signal may be mute: its credit is of a communicator that is no more. A segment that went
-// past the buffers (bypass) has none to give back; only its credit is owed.
+// lane has read it (release), or the receive-buffer manager itself needs it no more (signal), for one because its
+// segment has no content. Released ones go first. What comes back is free again, and its credit is owed if its message
+// was eager. A signal may be mute: its credit is of a communicator that is no more. A segment that went past the
+// buffers (bypass) has none to give back; only its credit is owed.
 //
 // Latency: a buffer that comes back to empty queues is owed 2 cycles later, and on offer 5 cycles later (3 where Depth
 // is at most 64). Throughput: a buffer is given per cycle; one comes back in two cycles.
