@@ -1,4 +1,4 @@
-"""unisono_rbm_matcher: calls of few communicators, peers and tags come and go; every answer is compared with a search."""
+"""unisono_rbm_matcher: calls of few communicators, peers and tags come and go; each answer compared with a search."""
 
 from collections import Counter
 
@@ -52,24 +52,31 @@ async def random_calls(dut):
         drive_context(dut, slot, Context(0, 0, 0, False, 0))
     await start_clock_and_reset(dut)
     clearing, since, early, later, number, gone = None, 0, None, {}, 0, None
-    for cycle in range(scaled(16000, 8000)):
+    for cycle in range(scaled(24000, 12000)):
         await FallingEdge(dut.clk_i)
         for name, value in later.items():
             assert int(getattr(dut, f"{name}_o").value) == value, f"cycle {cycle}: {name}"
         later = {}
+        crowd = cycle % 1000 < 300  # many receives of one key
         # A call begins, not in a slot that has just been cleared.
         free = [slot for slot in range(CALLS) if slot not in calls.contexts and slot != gone]
         gone = None
         if free and rng.random() < 0.2:
-            slot, apart, number = rng.choice(free), rng.random() < 0.7, number + 1
-            context = Context(rng.choice((5, 6)), rng.choice((1, 1, 2)), number, apart, rng.choice((0, 3)))
+            slot, apart, number = rng.choice(free), crowd or rng.random() < 0.7, number + 1
+            context = Context(
+                rng.choice((5, 6)),
+                1 if crowd else rng.choice((1, 2)),
+                number,
+                apart,
+                0 if crowd else rng.choice((0, 3)),
+            )
             calls.contexts[slot] = context
             drive_context(dut, slot, context)
         # Its move comes.
         apart = [one for one, context in calls.contexts.items() if context.point_to_point]
         lacking = [one for one in apart if one not in calls.partner and one != clearing]
         partner = rng.choice(lacking) if lacking and rng.random() < 0.3 else None
-        sends, peer = rng.random() < 0.3, rng.choice((0, 0, 17))
+        sends, peer = not crowd and rng.random() < 0.3, 0 if crowd else rng.choice((0, 17))
         dut.partner_valid_i.value = partner is not None
         dut.partner_i.value = ((partner or 0) << 1 | sends) << 6 | peer
         # A call is cleared, and at last forgotten; only then is its slot free.
@@ -81,17 +88,17 @@ async def random_calls(dut):
         # A message comes.
         model = rng.choice(list(calls.contexts.values()) or [Context(0, 1, 1, True, 0)])
         apart = rng.random() < 0.7 if rng.random() < 0.3 else model.point_to_point
-        grant, source = rng.random() < 0.4, rng.choice((0, 0, 17))
+        grant, source = rng.random() < 0.4, rng.choice((0, 0, 0, 17))
         sequence = model.sequence + rng.choice((0, 0, 0, 1))
         of, tag, signature = rng.choice((model.communicator, 0)), rng.choice((1, 2)), rng.choice((5, 6))
         message = ((apart << 1 | grant) << 4 | of) << 6 | source
         dut.message_i.value = ((message << 32 | sequence) << 32 | tag) << 32 | signature
         # Operations on a pair: an early message is told a cycle before it counts.
         if early is None:
-            slot = rng.randrange(CALLS)
+            slot = calls.waiting[-1] if calls.waiting and rng.random() < 0.4 else rng.randrange(CALLS)
             may = slot in calls.waiting and slot != partner and not forgets and slot != clearing
-            bind, bind_early = may and rng.random() < 0.2, False
-            if may and not bind and rng.random() < 0.15:
+            bind, bind_early = may and rng.random() < (0.05 if crowd else 0.15), False
+            if may and not bind and rng.random() < (0.05 if crowd else 0.15):
                 bind_early, early = True, (slot, rng.getrandbits(32))
         else:
             slot, bind, bind_early = early[0], False, False
@@ -119,6 +126,8 @@ async def random_calls(dut):
         if slot in calls.waiting:
             later["elder"] = calls.first(slot)
             seen["elder"] += calls.first(slot) != slot
+            same_key = [one for one in calls.waiting if calls.key(one) == calls.key(slot)]
+            seen["many elders"] += same_key.index(slot) > 1
         await RisingEdge(dut.clk_i)
         if bind:
             calls.waiting.remove(slot)
@@ -138,9 +147,9 @@ async def random_calls(dut):
                 table.pop(clearing, None)
             calls.waiting = [one for one in calls.waiting if one != clearing]
             clearing, gone = None, clearing
-        elif clearing is None and calls.contexts and rng.random() < 0.2:
+        elif clearing is None and calls.contexts and rng.random() < 0.1:
             clearing, since = rng.choice([one for one in calls.contexts if early is None or one != early[0]]), 0
-    wanted = ("grant", "receive", "collective", "sequence", "elder", "signature")
+    wanted = ("grant", "receive", "collective", "sequence", "elder", "many elders", "signature")
     assert min(seen[what] for what in wanted) > 20, seen
 
 
