@@ -158,50 +158,11 @@ module unisono_rbm
   output error_code_e fail_code_o
 );
 
-  // An arrival that has issued behind another one.
-  typedef struct packed {
-    logic posted;
-    entry_t entry;
-    generation_t program_;
-    logic [23:0] tag;
-    message_bytes_t total;
-    message_bytes_t limit;
-    logic rendezvous;
-    logic fan_in;
-    logic ample;
-    logic granted;
-  } next_t;
-
-  // All that is known of a pair's messages to this rank.
-  typedef struct packed {
-    next_t next;
-    generation_t program_;       // the scoreboard's generation of the posted one
-    logic granted;               // it has had its first grant
-    logic posted;                // its arrival has issued
-    entry_t entry;
-    logic [23:0] tag;
-    message_bytes_t total;
-    message_bytes_t received;    // of the message that comes now
-    message_bytes_t consumed;    // of the posted one
-    message_bytes_t limit;       // granted
-    logic rendezvous;
-    logic fan_in;
-    logic ample;                 // grants of this message have buffers in reserve
-    logic requested;             // behind what is listed, the sender asks for a grant
-    logic bound;                 // point to point: the message is known, and total is its length
-    logic [15:0] generation;
-    logic listed;                // segments stand in buffers
-    buffer_t head;
-    buffer_t tail;
-    logic [4:0] written;         // segments on their way to buffers
-  } record_t;
-
   // What several parts below share.
   buffer_t info_taken_d, info_taken_q;
   move_id_t offer_id_d, offer_id_q;
   pair_t offer_pair_d, offer_pair_q;
   logic grant_early;                            // a grant is an early one, not the one at the head of Rx
-  logic walk_d, walk_q;                         // an early list's head has been passed
   logic mute_d, mute_q;                         // what is given back is of a communicator that is no more
   logic take_ready_q, head_answer_q, post_ready_q, adopt_ready_q;
   logic forgets;                                // a slot's pairs, all at once
@@ -215,43 +176,18 @@ module unisono_rbm
   logic record_read, record_write;
   pair_t record_address, pair_d, pair_q;
   record_t record_new, seen;                    // seen stays until the next record is read
-  typedef logic [EpochWidth-1:0] epoch_t;
-  epoch_t record_epoch, epoch_new;
-
-  // A record is of the call that wrote it: of the slot's present one if it has its epoch. No call has epoch 0.
-  unisono_ram_sdp #(.Width(EpochWidth + $bits(record_t)), .Depth(Pairs)) u_records (
-    .clk_i, .wr_en_i(record_write), .wr_addr_i(pair_q), .wr_data_i({epoch_new, record_new}),
-    .rd_en_i(record_read), .rd_addr_i(reads_match ? match_pair : record_address), .rd_out_en_i(1'b1),
-    .rd_data_o({record_epoch, seen})
-  );
 
   // A pair that no message or arrival of its call has touched yet is not known: of its record only the generation counts.
   // Nothing but its first look, what comes early, grants and clears can meet such a pair.
-  // Epochs stand twice, to be read beside each other: for the pair under way, with its record, and for the next epoch.
-  (* ram_style = "distributed" *) epoch_t epoch_q [Calls];
-  (* ram_style = "distributed" *) epoch_t epoch_next_q [Calls];
-  initial begin
-    for (int s = 0; s < int'(Calls); s++) begin
-      epoch_q[s] = epoch_t'(1);
-      epoch_next_q[s] = epoch_t'(2);
-    end
-  end
-  epoch_t own_epoch_q, next_epoch;
-  logic [Calls-1:0] epoch_over_q;               // a slot has the last one
-  logic known, epoch_over;
-  assign known = record_epoch == own_epoch_q;
-  // A reset wipes all records, so whatever epochs there are may go on.
-  assign next_epoch = epoch_next_q[clear_slot_i];
-  assign epoch_over = epoch_over_q[clear_slot_i];
-  initial epoch_over_q = '0;
-  always_ff @(posedge clk_i) begin
-    own_epoch_q <= epoch_q[reads_match ? match : pair_d.slot];
-    if (forgets) epoch_q[clear_slot_i] <= next_epoch;
-  end
-  always_ff @(posedge clk_i) begin
-    if (forgets) epoch_next_q[clear_slot_i] <= next_epoch == '1 ? epoch_t'(1) : next_epoch + 1'b1;
-    if (forgets) epoch_over_q[clear_slot_i] <= next_epoch == '1;
-  end
+  logic known, record_void, epoch_over;
+  pair_t next_pair;
+  assign next_pair = reads_match ? match_pair : pair_d;
+  unisono_rbm_records #(.EpochWidth(EpochWidth)) u_pairs (
+    .clk_i, .next_pair_i(next_pair), .read_i(record_read), .read_pair_i(reads_match ? match_pair : record_address),
+    .record_o(seen), .known_o(known),
+    .write_i(record_write), .write_void_i(record_void), .write_pair_i(pair_q), .write_record_i(record_new),
+    .forget_i(forgets), .forget_slot_i(clear_slot_i), .last_o(epoch_over)
+  );
 
   // Before an epoch is used again, and after a reset, no record has it any more: they are gone through, of one slot or
   // of all.
@@ -290,89 +226,23 @@ module unisono_rbm
     .link_write_buffer_i(link_write_address), .link_write_next_i(link_new)
   );
 
-  // Buffers that long messages under way have in reserve, two steps each. A message that finds none left is granted
-  // one segment at a time: every arrival of every window has one buffer of its own, whatever the others do.
-  localparam int unsigned ReserveWidth = $clog2(GrantBuffers + 1);
-  localparam int unsigned Reserve = 2 * GrantSegments;
-  logic [ReserveWidth-1:0] reserved_d, reserved_q;
-
   // ----------------------------------------------------------------------------------------- early lists
 
-  (* ram_style = "distributed" *) logic early_q [Buckets];   // the list is not empty
-  logic early_here, early_next;                 // that of bucket_q, and of bucket_d
-  logic [$clog2(Buckets):0] early_count_q;
-  logic any_early, early_write, early_read, early_valid;
-  bucket_t bucket_d, bucket_q;
-  logic [2*BufferWidth-1:0] early_word, early_new;
-  unisono_ram_sdp #(.Width(2 * BufferWidth), .Depth(Buckets)) u_early (
-    .clk_i, .wr_en_i(early_write), .wr_addr_i(bucket_q), .wr_data_i(early_new),
-    .rd_en_i(early_read), .rd_out_en_i(1'b1), .rd_addr_i(bucket_d), .rd_data_o(early_word)
-  );
-  logic [4:0] early_pending_d, early_pending_q; // on their way to a list
+  // What is on its way to a list must be there before the list is gone through; a list that has just become one counts
+  // a cycle later.
+  early_op_e early_op;
+  bucket_t early_bucket;
+  logic early_pending, any_early, early_has, renews, sweeps, early_link_write, early_hold, early_last;
+  logic early_give_back, early_mute, early_fail, early_bad;
+  buffer_t early_look, early_link_buffer, early_link_next, early_at;
+  adopted_t adopted;
   logic store_early_d, store_early_q;
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      early_count_q <= '0;
-      early_pending_q <= '0;
-      store_early_q <= 1'b0;
-      bucket_q <= '0;
-    end else begin
-      if (early_write && !wipe_all_q) begin
-        early_count_q <= early_count_q + ($clog2(Buckets) + 1)'(early_valid && !early_here) -
-                         ($clog2(Buckets) + 1)'(!early_valid && early_here);
-      end
-      early_pending_q <= early_pending_d;
-      store_early_q <= store_early_d;
-      bucket_q <= bucket_d;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (early_write) early_q[bucket_q] <= early_valid;
-  end
-  assign early_here = early_q[bucket_q];
-  assign early_next = early_q[bucket_d];
-  assign any_early = early_count_q != '0;
-
-  // A communicator begins anew: what was early in its former life goes away, list by list, before anything more is
-  // taken from Rx. Its credit went with that life.
-  logic [Communicators-1:0] renewed_d, renewed_q, sweeping_d, sweeping_q;
-  logic renews_d, renews_q, sweeps_d, sweeps, sweep_last;   // whether there are any
-  bucket_t sweep_bucket_d, sweep_bucket_q;
-  assign sweep_last = sweep_bucket_q == '1;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      renewed_q <= '0;
-      renews_q <= 1'b0;
-      sweeping_q <= '0;
-      sweeps <= 1'b0;
-      sweep_bucket_q <= '0;
-    end else begin
-      renewed_q <= renewed_d;
-      renews_q <= renews_d || begins_valid_i;
-      sweeping_q <= sweeping_d;
-      sweeps <= sweeps_d;
-      sweep_bucket_q <= sweep_bucket_d;
-      if (begins_valid_i) renewed_q[begins_communicator_i] <= 1'b1;
-    end
-  end
-
-  // A pair that has not been touched by its call may have something early. What is on its way to a list must be there
-  // before the list is gone through; a list that has just become one counts a cycle later.
+  // A pair that has not been touched by its call may have something early.
   logic untouched, must_wait;
   // A message that is sent point to point has nothing early: it is known to the peer only when it is announced.
   assign untouched = !known && !sends[pair_q.slot];
-  assign must_wait = untouched && early_pending_q != '0;
-
-  // Going through a list: what is the pair's moves over, the rest stays.
-  buffer_t at_d, at_q, stays_head_d, stays_head_q, stays_tail_d, stays_tail_q;
-  logic stays_d, stays_q;
-  always_ff @(posedge clk_i) begin
-    at_q <= at_d;
-    stays_head_q <= stays_head_d;
-    stays_tail_q <= stays_tail_d;
-    stays_q <= stays_d;
-  end
+  assign must_wait = untouched && early_pending;
 
   // -------------------------------------------------------------------------------------- matching
 
@@ -419,22 +289,6 @@ module unisono_rbm
 
   pair_t token_pair;
   assign token_pair = pair_t'(header.token_slot);
-
-  // Pairs that wait to be granted more.
-  logic grants_push, grants_enter, grants_ready, grants_valid, grants_take;
-  pair_t grants_head;
-  logic grants_waits;            // is in the queue
-  logic grants_push_q, grants_ask_d, grants_ask_q;
-  record_t grants_record_q;
-  unisono_flags #(.Depth(Pairs)) u_grants_waits (
-    .clk_i, .raise_valid_i(grants_enter), .raise_index_i(pair_q), .raise_bit_o(grants_waits),
-    .lower_valid_i(grants_take || wipe_all_q), .lower_index_i(wipe_all_q ? pair_q : grants_head), .lower_bit_o(),
-    .read_index_i(pair_q), .read_bit_o()
-  );
-  unisono_fifo #(.Width($bits(pair_t)), .Depth(Pairs)) u_grant_queue (
-    .clk_i, .rst_ni, .in_valid_i(grants_enter && !grants_waits), .in_ready_o(grants_ready), .in_data_i(pair_q),
-    .out_valid_o(grants_valid), .out_ready_i(grants_take), .out_data_o(grants_head), .count_o()
-  );
 
   // --------------------------------------------------------------------------------------------- payload
 
@@ -488,23 +342,9 @@ module unisono_rbm
   logic drops;                             // what is at the head of Rx
   logic elder_known_d, elder_known_q;      // the oldest receive was found to have been asked for what was early
   slot_t elder_d, elder_q;
-  logic bound_d, bound_q;                  // the list that is gone through has given its message
   rank_t clear_rank_d, clear_rank_q;       // of the pair that is cleared
   logic cleared_d, cleared_q;
   assign clear_done_o = cleared_q;
-  // What comes early for a pair, as its record will say.
-  typedef struct packed {
-    logic requested;
-    logic bound;
-    logic listed;
-    buffer_t head;
-    buffer_t tail;
-    message_bytes_t total;
-    message_bytes_t received;
-  } adopted_t;
-  adopted_t adopted_d, adopted_q;
-  message_bytes_t sent_limit_q;            // of the grant that is sent
-  logic [15:0] sent_generation_q;
   logic header_done;                       // the header at the head has been dealt with
 
   segment_bytes_t segment_bytes;
@@ -550,24 +390,6 @@ module unisono_rbm
   // Nothing of the posted arrival's message has come.
   assign fresh_pair = seen.posted && !seen.listed && seen.written == '0 && seen.received == '0 && seen.consumed == '0;
 
-  // The first grant is of two steps, further ones of one. GrantSegments is a power of two.
-  message_bytes_t segment_step, ample_step, grant_step, grant_end;
-  message_bytes_t granted_total, granted_limit;
-  logic first_grant, ample, grants_now_d, grants_now_q, grants_next_d, grants_next_q, grants_rest;
-  // The next arrival is granted when nothing is left to grant of this one. A short message must have come first: its
-  // sender may have no credit, and ask for a grant of its own.
-  assign grants_now_d = known && seen.posted && seen.rendezvous && (!seen.granted || seen.limit != seen.total);
-  assign grants_next_d = known && !grants_now_d && seen.rendezvous && seen.next.posted && seen.next.rendezvous &&
-                         !seen.next.granted;
-  assign granted_total = grants_next_q ? seen.next.total : seen.total;
-  assign granted_limit = grants_next_q ? '0 : seen.limit;
-  assign segment_step = message_bytes_t'(communicator_i.segment_bytes);
-  assign ample_step = segment_step << $clog2(GrantSegments);
-  assign first_grant = granted_limit == '0;
-  assign ample = first_grant ? reserved_q <= ReserveWidth'(GrantBuffers - Reserve) : seen.ample;
-  assign grant_step = !ample ? segment_step : first_grant ? ample_step << 1 : ample_step;
-  assign grants_rest = granted_total - granted_limit <= grant_step;
-  assign grant_end = grants_rest ? granted_total : granted_limit + grant_step;
   assign communicator_slot_o = pair_q.slot;
   assign peer_communicator_o = own_q.communicator;
   assign peer_rank_o = pair_q.peer;
@@ -579,64 +401,41 @@ module unisono_rbm
   assign offer_bytes_o = segment_bytes;
   assign offer_total_o = header.message_bytes;
 
-  // A request stands behind what has come: when nothing of that is left, it is of the arrival that takes what comes.
-  function automatic record_t met(record_t record);
-    met = record;
-    if (record.posted && record.requested && !record.listed && record.written == '0 && record.received == '0) begin
-      met.requested = 1'b0;
-      met.rendezvous = 1'b1;
-      if (!record.rendezvous) met.generation = record.generation + 1'b1;
-    end
-  endfunction
-
-  // All of an arrival has been taken: it is the next one's turn.
-  function automatic record_t promoted(record_t record);
-    promoted = record;
-    promoted.posted = record.next.posted;
-    promoted.entry = record.next.entry;
-    promoted.program_ = record.next.program_;
-    promoted.tag = record.next.tag;
-    promoted.total = record.next.total;
-    promoted.limit = record.next.limit;
-    promoted.rendezvous = record.next.rendezvous;
-    promoted.fan_in = record.next.fan_in;
-    promoted.ample = record.next.ample;
-    promoted.granted = record.next.granted;
-    promoted.consumed = '0;
-    if (record.next.posted && record.next.rendezvous) promoted.generation = record.generation + 1'b1;
-    promoted.next = '0;
-    promoted = met(promoted);
-  endfunction
-
   logic turns;                             // record_new's arrival takes what comes from now on
   assign turn_valid_o = turns && record_new.posted && !record_new.fan_in;
   assign turn_id_o = '{slot: pair_q.slot, entry: record_new.entry};
   assign turn_generation_o = record_new.program_;
 
-  // More is granted when one step of two has been taken, or the one segment.
-  function automatic logic wants_more(record_t record, message_bytes_t step);
-    return record.posted && record.rendezvous &&
-           (!record.granted || (record.limit != record.total &&
-                                record.limit - record.consumed <= (record.ample ? step : '0)));
-  endfunction
+  unisono_rbm_early u_lists (
+    .clk_i, .rst_ni, .op_i(early_op), .bucket_i(early_bucket), .append_i(shown.buffer),
+    .store_i(free_take && store_early_q), .pending_o(early_pending), .any_o(any_early), .has_o(early_has),
+    .peer_i(pair_q.peer), .context_i(own_q), .key_i(early_key_q), .active_i(active[pair_q.slot]),
+    .wipe_i(wipe_all_q), .begins_valid_i, .begins_communicator_i, .renews_o(renews), .sweeps_o(sweeps),
+    .look_o(early_look), .info_i(info), .bad_i(bad), .link_i(link), .link_write_o(early_link_write),
+    .link_buffer_o(early_link_buffer), .link_next_o(early_link_next),
+    .hold_o(early_hold), .last_o(early_last), .at_o(early_at), .give_back_o(early_give_back), .mute_o(early_mute),
+    .give_back_full_i(signal_full), .grant_valid_o(grant_early), .grant_ready_i, .bind_o(adopt_binds),
+    .fail_o(early_fail), .fail_bad_o(early_bad), .adopted_o(adopted)
+  );
 
-  // Whether more is granted is found out a cycle after the record has been written; its pair is still the one under way.
-  assign grants_enter = grants_push_q || (grants_ask_q && wants_more(grants_record_q, ample_step));
-  always_ff @(posedge clk_i) begin
-    grants_record_q <= record_new;
-    adopted_q <= adopted_d;
-    if (state_q == GrantStep) begin
-      sent_limit_q <= grant_end;
-      sent_generation_q <= seen.generation + 16'(grants_next_q);
-    end
-  end
+  logic grants_push, grants_ask;           // the pair is granted more, surely or if what is written says so
+  logic grants_valid, grants_take, grants_due, grants_return, grants_return_next;
+  pair_t grants_head;
+  record_t granted;                        // seen, with what is granted
+  unisono_rbm_grants #(.GrantSegments(GrantSegments), .GrantBuffers(GrantBuffers)) u_grants (
+    .clk_i, .rst_ni, .pair_i(pair_q), .known_i(known), .seen_i(seen), .context_i(own_q), .communicator_i,
+    .sequence_i(message_sequence), .session_i(peer_i.session),
+    .push_i(grants_push), .ask_i(grants_ask), .record_i(record_new),
+    .head_valid_o(grants_valid), .head_take_i(grants_take), .head_o(grants_head), .wipe_i(wipe_all_q),
+    .due_o(grants_due), .step_i(state_q == GrantStep), .stepped_o(granted),
+    .return_now_i(grants_return), .return_next_i(grants_return_next), .transmit_o
+  );
 
   assign match_pair = '{slot: match, peer: received_i.source};
 
   always_comb begin
     state_d = state_q;
     pair_d = pair_q;
-    adopted_d = adopted_q;
     kick_d = kick_q;
     info_taken_d = info_taken_q;
     offering_d = offering_q;
@@ -645,13 +444,14 @@ module unisono_rbm
     answered_d = answered_q || offer_answer_i;
     accepted_d = offer_answer_i ? offer_accepted_i : accepted_q;
     way = WayNone;
-    reserved_d = reserved_q;
+    grants_return = 1'b0;
+    grants_return_next = 1'b0;
     record_read = 1'b0;
     reads_match = 1'b0;
     record_address = pair_q;
     record_write = 1'b0;
     record_new = seen;
-    epoch_new = own_epoch_q;
+    record_void = 1'b0;
     wipe_all_d = wipe_all_q;
     store_info = '{grant: is_grant, request: is_request, point_to_point: is_pair,
                  communicator: received_i.communicator, source: received_i.source,
@@ -662,38 +462,23 @@ module unisono_rbm
     owner = '{eager: is_data && !is_write, communicator: received_i.communicator, source: received_i.source};
     info_address = seen.head;
     link_address = seen.head;
-    link_write = 1'b0;
-    link_write_address = seen.tail;
-    link_new = shown.buffer;
+    link_write = early_link_write;
+    link_write_address = early_link_write ? early_link_buffer : seen.tail;
+    link_new = early_link_write ? early_link_next : shown.buffer;
     free_take = 1'b0;
     signal_ends_d = 1'b0;
     store = '{pair: pair_q, early: store_early_q,
                    bucket: hash(received_i.communicator, received_i.source,
                                 is_pair ? header.tag : header.sequence_),
                    buffer: free_buffer, empty: empty_q};
-    bucket_d = bucket_q;
-    early_read = 1'b0;
-    early_write = 1'b0;
-    early_valid = 1'b1;
-    early_new = '0;
-    early_pending_d = early_pending_q;
+    early_op = EarlyNone;
+    early_bucket = shown.bucket;
     store_early_d = store_early_q;
-    renewed_d = renewed_q;
-    renews_d = renews_q;
-    sweeping_d = sweeping_q;
-    sweeps_d = sweeps;
-    sweep_bucket_d = sweep_bucket_q;
     mute_d = 1'b0;
-    at_d = at_q;
-    stays_d = stays_q;
-    stays_head_d = stays_head_q;
-    stays_tail_d = stays_tail_q;
     adopt_ready_o = 1'b0;
-    grant_early = 1'b0;
     shown_take = 1'b0;
-    walk_d = walk_q;
     grants_push = 1'b0;
-    grants_ask_d = 1'b0;
+    grants_ask = 1'b0;
     grants_take = 1'b0;
     post_ready_o = 1'b0;
     head_answer_o = 1'b0;
@@ -709,8 +494,6 @@ module unisono_rbm
     fail_code_o = ErrorCodeMismatchedCall;
     matched_d = matched_q;
     binds = 1'b0;
-    adopt_binds = 1'b0;
-    bound_d = bound_q;
     elder_known_d = elder_known_q;
     elder_d = elder_q;
     drops = 1'b0;
@@ -726,23 +509,13 @@ module unisono_rbm
           record_read = 1'b1;
           record_address = shown.pair;
           pair_d = shown.pair;
-          early_read = 1'b1;
-          bucket_d = shown.bucket;
+          early_op = EarlyLook;
           state_d = shown.early ? AppendEarly : Append;
         end else if (sweeps) begin
-          early_read = 1'b1;
-          bucket_d = sweep_bucket_q;
-          stays_d = 1'b0;
-          walk_d = 1'b0;
-          at_d = '0;
-          sweep_bucket_d = sweep_bucket_q + 1'b1;
-          if (early_next) state_d = AdoptRead;
-          else if (sweep_last) sweeps_d = 1'b0;
-        end else if (renews_q && early_pending_q == '0 && payload_idle && !offering_q) begin
-          renewed_d = '0;
-          renews_d = 1'b0;
-          sweeping_d = renewed_q;
-          sweeps_d = 1'b1;
+          early_op = EarlySweep;
+          if (early_has) state_d = AdoptRead;
+        end else if (renews && !early_pending && payload_idle && !offering_q) begin
+          early_op = EarlyRenew;
         end else if (clear_valid_i && !cleared_q && !clear_failed_i) begin
           forgets = !epoch_over;
           cleared_d = !epoch_over;
@@ -788,7 +561,7 @@ module unisono_rbm
           record_address = grants_head;
           pair_d = grants_head;
           state_d = Grant;
-        end else if (received_valid_i && !offering_q && payload_idle && !renews_q) begin
+        end else if (received_valid_i && !offering_q && payload_idle && !renews) begin
           record_read = 1'b1;
           reads_match = !is_write;
           record_address = token_pair;
@@ -816,12 +589,7 @@ module unisono_rbm
 
       AppendEarly: begin
         shown_take = 1'b1;
-        early_pending_d = early_pending_q - 1'b1;
-        early_write = 1'b1;
-        link_write = early_here;
-        link_write_address = early_word[BufferWidth-1:0];
-        early_new = {early_here ? early_word[2*BufferWidth-1:BufferWidth] : shown.buffer,
-                     shown.buffer};
+        early_op = EarlyAppend;
         state_d = Idle;
       end
 
@@ -840,101 +608,40 @@ module unisono_rbm
         end
       end
       Adopt: begin
-        bucket_d = hash(own_q.communicator, pair_q.peer, early_key_q);
-        adopted_d = '0;
-        bound_d = 1'b0;
-        early_read = 1'b1;
-        stays_d = 1'b0;
-        state_d = any_early && early_next ? AdoptRead : AdoptEnd;
-        at_d = '0;
-        walk_d = 1'b0;
+        early_op = EarlyBegin;
+        state_d = any_early && early_has ? AdoptRead : AdoptEnd;
       end
       AdoptRead: begin
-        // The list's head, or the next one; its words are there in the next cycle.
-        at_d = walk_q ? at_q : early_word[2*BufferWidth-1:BufferWidth];
-        walk_d = 1'b1;
-        info_address = at_d;
-        link_address = at_d;
+        early_op = EarlyRead;
+        info_address = early_look;
+        link_address = early_look;
         state_d = AdoptCheck;
       end
       AdoptCheck: begin
-        info_address = at_q;
-        link_address = at_q;
-        at_d = link;
-        state_d = at_q == early_word[BufferWidth-1:0] ? AdoptEnd : AdoptRead;
-        link_new = at_q;
-        if (sweeps ? !sweeping_q[info.communicator]
-                   : info.communicator != own_q.communicator || info.source != pair_q.peer ||
-                     info.point_to_point != own_q.point_to_point || info.key != early_key_q || bound_q) begin
-          link_write = stays_q;
-          link_write_address = stays_tail_q;
-          stays_d = 1'b1;
-          if (!stays_q) stays_head_d = at_q;
-          stays_tail_d = at_q;
-        end else if (sweeps) begin
-          if (signal_full) begin
-            at_d = at_q;
-            state_d = AdoptCheck;
-          end else begin
-            mute_d = 1'b1;
-            signal_ends_d = 1'b1;
-            info_taken_d = at_q;
-          end
-        end else if (info.grant && !active[pair_q.slot]) begin
-          signal_ends_d = 1'b1;
-          info_taken_d = at_q;
-        end else if (info.grant) begin
-          // Waits here until the dispatcher has it.
-          grant_early = 1'b1;
-          grant_valid_o = 1'b1;
-          if (grant_ready_i) begin
-            signal_ends_d = 1'b1;
-            info_taken_d = at_q;
-          end else begin
-            at_d = at_q;
-            state_d = AdoptCheck;
-          end
-        end else begin
-          if (own_q.point_to_point) begin
-            // A receive takes one message.
-            bound_d = 1'b1;
-            adopt_binds = 1'b1;
-            adopted_d.bound = 1'b1;
-            adopted_d.total = info.total;
-          end
-          if (info.request) begin
-            adopted_d.requested = 1'b1;
-            signal_ends_d = 1'b1;
-            info_taken_d = at_q;
-          end else begin
-            link_write = adopted_q.listed;
-            link_write_address = adopted_q.tail;
-            adopted_d.listed = 1'b1;
-            if (!adopted_q.listed) adopted_d.head = at_q;
-            adopted_d.tail = at_q;
-            adopted_d.received = info.last ? '0 : info.ends;
-          end
-          if (info.signature != own_q.signature || bad) fail_valid_o = active[pair_q.slot];
-          if (bad) fail_code_o = ErrorCodeInternal;
-        end
+        early_op = EarlyCheck;
+        info_address = early_look;
+        link_address = early_look;
+        state_d = early_hold ? AdoptCheck : early_last ? AdoptEnd : AdoptRead;
+        grant_valid_o = grant_early;
+        signal_ends_d = early_give_back;
+        mute_d = early_mute;
+        if (early_give_back) info_taken_d = early_at;
+        fail_valid_o = early_fail;
+        if (early_bad) fail_code_o = ErrorCodeInternal;
       end
       AdoptEnd: begin
-        early_write = early_here && walk_q;
-        early_valid = stays_q;
-        early_new = {stays_head_q, stays_tail_q};
+        early_op = EarlyEnd;
         record_new = '0;
         record_new.generation = seen.generation;
-        record_new.requested = adopted_q.requested;
-        record_new.bound = adopted_q.bound;
-        record_new.listed = adopted_q.listed;
-        record_new.head = adopted_q.head;
-        record_new.tail = adopted_q.tail;
-        record_new.total = adopted_q.total;
-        record_new.received = adopted_q.received;
+        record_new.requested = adopted.requested;
+        record_new.bound = adopted.bound;
+        record_new.listed = adopted.listed;
+        record_new.head = adopted.head;
+        record_new.tail = adopted.tail;
+        record_new.total = adopted.total;
+        record_new.received = adopted.received;
         record_write = !sweeps;
-        walk_d = 1'b0;
         state_d = Idle;
-        if (sweeps && sweep_bucket_q == '0) sweeps_d = 1'b0;
       end
 
       // info and link of the head are read now, and used in the next cycle.
@@ -948,10 +655,8 @@ module unisono_rbm
         if (info.last) record_new = promoted(record_new);
         turns = info.last;
         record_write = 1'b1;
-        if (info.last && seen.rendezvous && seen.ample) begin
-          reserved_d = reserved_q - ReserveWidth'(Reserve);
-        end
-        grants_ask_d = 1'b1;
+        grants_return = info.last && seen.rendezvous && seen.ample;
+        grants_ask = 1'b1;
         signal_ends_d = info.bytes == '0;
         kick_d = '{slot: pair_q.slot, entry: record_new.entry};
         state_d = info.last && record_new.posted && record_new.listed ? Kick : Idle;
@@ -1026,21 +731,10 @@ module unisono_rbm
         kick_d = post_i.id;
       end
 
-      Grant: state_d = grants_now_d || grants_next_d ? GrantStep : Idle;
+      Grant: state_d = grants_due ? GrantStep : Idle;
       GrantStep: begin
-        if (grants_next_q) begin
-          record_new.next.limit = grant_end;
-          record_new.next.ample = ample;
-          record_new.next.granted = 1'b1;
-        end else begin
-          record_new.limit = grant_end;
-          record_new.ample = ample;
-          record_new.granted = 1'b1;
-          // Then the one behind it.
-          grants_push = grants_rest && seen.next.posted && seen.next.rendezvous;
-        end
+        record_new = granted;
         record_write = 1'b1;
-        if (first_grant && ample) reserved_d = reserved_q + ReserveWidth'(Reserve);
         state_d = GrantSend;
       end
       GrantSend: begin
@@ -1134,11 +828,9 @@ module unisono_rbm
           if (header.last) record_new = promoted(record_new);
           turns = header.last;
           record_write = 1'b1;
-          if (header.last && seen.rendezvous && seen.ample) begin
-            reserved_d = reserved_q - ReserveWidth'(Reserve);
-          end
+          grants_return = header.last && seen.rendezvous && seen.ample;
           owed_bypass = !is_write;
-          grants_ask_d = 1'b1;
+          grants_ask = 1'b1;
           way = WayBypass;
           header_done = 1'b1;
           state_d = Idle;
@@ -1162,7 +854,6 @@ module unisono_rbm
           record_new.received = header.last ? '0 : header_end_q;
           record_new.written = seen.written + 1'b1;
           record_write = !store_early_q;
-          if (store_early_q) early_pending_d = early_pending_q + 1'b1;
           header_done = 1'b1;
           if (!empty_q) way = WayBuffer;
           state_d = Idle;
@@ -1185,11 +876,8 @@ module unisono_rbm
           state_d = ClearTake;
         end else begin
           if (known) begin
-            reserved_d = reserved_q;
-            if (seen.posted && seen.rendezvous && seen.ample) begin
-              reserved_d = reserved_d - ReserveWidth'(Reserve);
-            end
-            if (seen.next.posted && seen.next.ample) reserved_d = reserved_d - ReserveWidth'(Reserve);
+            grants_return = seen.posted && seen.rendezvous && seen.ample;
+            grants_return_next = seen.next.posted && seen.next.ample;
             record_write = 1'b1;
           end
           clear_rank_d = clear_rank_q + 1'b1;
@@ -1214,16 +902,16 @@ module unisono_rbm
 
       WipeRead: begin
         record_read = 1'b1;
-        bucket_d = bucket_t'(pair_q);
+        early_op = EarlyAim;
+        early_bucket = bucket_t'(pair_q);
         state_d = Wipe;
       end
       Wipe: begin
         record_new = '0;
         record_new.generation = seen.generation;
-        epoch_new = '0;
+        record_void = 1'b1;
         record_write = 1'b1;
-        early_write = wipe_all_q;
-        early_valid = 1'b0;
+        if (wipe_all_q) early_op = EarlyVoid;
         pair_d = pair_q + 1'b1;
         state_d = WipeRead;
         if (wipe_ends) begin
@@ -1246,31 +934,10 @@ module unisono_rbm
   assign grant_slot_o = grant_early ? info.signature[15:0] : header.token_slot;
   assign grant_generation_o = grant_early ? info.signature[31:16] : header.token_generation;
 
-  always_comb begin
-    transmit_o = '0;
-    transmit_o.communicator = own_q.communicator;
-    transmit_o.peer = pair_q.peer;
-    transmit_o.session = peer_i.session;
-    transmit_o.control = 1'b1;
-    transmit_o.header.type_ = MessageTypeGrant;
-    transmit_o.header.first = 1'b1;
-    transmit_o.header.last = 1'b1;
-    transmit_o.header.communicator = communicator_i.number;
-    transmit_o.header.epoch = communicator_i.epoch;
-    transmit_o.header.source = 32'(communicator_i.rank);
-    transmit_o.header.destination = 32'(pair_q.peer);
-    transmit_o.header.point_to_point = own_q.point_to_point;
-    transmit_o.header.sequence_ = own_q.point_to_point ? message_sequence : own_q.sequence_;
-    transmit_o.header.tag = own_q.point_to_point ? own_q.tag : '0;
-    transmit_o.header.message_bytes = sent_limit_q;
-    transmit_o.header.token_slot = 16'(pair_q);
-    transmit_o.header.token_generation = sent_generation_q;
-    transmit_o.header.signature = own_q.signature;
-  end
-
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= WipeRead;
+      store_early_q <= 1'b0;
       wipe_all_q <= 1'b1;
       pair_q <= '0;
       kick_q <= '0;
@@ -1280,28 +947,22 @@ module unisono_rbm
       offer_pair_q <= '0;
       answered_q <= 1'b0;
       accepted_q <= 1'b0;
-      reserved_q <= '0;
-      grants_push_q <= 1'b0;
-      grants_ask_q <= 1'b0;
-      grants_now_q <= 1'b0;
-      grants_next_q <= 1'b0;
       elder_known_q <= 1'b0;
       elder_q <= '0;
       take_ready_q <= 1'b0;
       head_answer_q <= 1'b0;
       post_ready_q <= 1'b0;
       adopt_ready_q <= 1'b0;
-      walk_q <= 1'b0;
       mute_q <= 1'b0;
       signal_ends_q <= 1'b0;
       matched_q <= 1'b0;
-      bound_q <= 1'b0;
       asked_q <= 1'b0;
       clear_rank_q <= '0;
       cleared_q <= 1'b0;
     end else begin
       state_q <= state_d;
-      pair_q <= reads_match ? match_pair : pair_d;
+      store_early_q <= store_early_d;
+      pair_q <= next_pair;
       kick_q <= kick_d;
       info_taken_q <= info_taken_d;
       offering_q <= offering_d;
@@ -1309,23 +970,16 @@ module unisono_rbm
       offer_pair_q <= offer_pair_d;
       answered_q <= answered_d;
       accepted_q <= accepted_d;
-      reserved_q <= reserved_d;
       wipe_all_q <= wipe_all_d;
-      grants_push_q <= grants_push;
-      grants_ask_q <= grants_ask_d;
-      grants_now_q <= grants_now_d;
-      grants_next_q <= grants_next_d;
       elder_known_q <= elder_known_d && !forgets;
       elder_q <= elder_d;
       take_ready_q <= take_ready_o;
       head_answer_q <= head_answer_o;
       post_ready_q <= post_ready_o;
       adopt_ready_q <= adopt_ready_o;
-      walk_q <= walk_d;
       mute_q <= mute_d;
       signal_ends_q <= signal_ends_d;
       matched_q <= matched_d;
-      bound_q <= bound_d;
       asked_q <= asked_d;
       clear_rank_q <= clear_rank_d;
       cleared_q <= cleared_d;
@@ -1353,7 +1007,6 @@ module unisono_rbm
       assert (state_q != Store || store_early_q || known) else $error("a segment is stored of a pair that is not known");
       assert (state_q != Offered || known) else $error("an offer of a pair that is not known");
       assert (!(offering_d && !offering_q) || known) else $error("an offer to a pair that is not known");
-      assert (known_q != '0 || reserved_q == '0) else $error("buffers are in reserve for nobody");
     end
   end
   `endif

@@ -36,6 +36,55 @@ package unisono_rbm_pkg;
     message_bytes_t total;
   } info_t;
 
+  // An arrival that has issued behind another one.
+  typedef struct packed {
+    logic posted;
+    entry_t entry;
+    generation_t program_;
+    logic [23:0] tag;
+    message_bytes_t total;
+    message_bytes_t limit;
+    logic rendezvous;
+    logic fan_in;
+    logic ample;
+    logic granted;
+  } next_t;
+
+  // All that is known of a pair's messages to this rank.
+  typedef struct packed {
+    next_t next;
+    generation_t program_;       // the scoreboard's generation of the posted one
+    logic granted;               // it has had its first grant
+    logic posted;                // its arrival has issued
+    entry_t entry;
+    logic [23:0] tag;
+    message_bytes_t total;
+    message_bytes_t received;    // of the message that comes now
+    message_bytes_t consumed;    // of the posted one
+    message_bytes_t limit;       // granted
+    logic rendezvous;
+    logic fan_in;
+    logic ample;                 // grants of this message have buffers in reserve
+    logic requested;             // behind what is listed, the sender asks for a grant
+    logic bound;                 // point to point: the message is known, and total is its length
+    logic [15:0] generation;
+    logic listed;                // segments stand in buffers
+    buffer_t head;
+    buffer_t tail;
+    logic [4:0] written;         // segments on their way to buffers
+  } record_t;
+
+  // What comes early for a pair, as its record will say.
+  typedef struct packed {
+    logic requested;
+    logic bound;
+    logic listed;
+    buffer_t head;
+    buffer_t tail;
+    message_bytes_t total;
+    message_bytes_t received;
+  } adopted_t;
+
   // To whom a buffer's credit is owed, if its message was eager.
   typedef struct packed {
     logic eager;
@@ -62,7 +111,51 @@ package unisono_rbm_pkg;
     logic empty;                 // nothing to write
   } pending_t;
 
+  // What is done with early segments in this cycle; see unisono_rbm_early.
+  typedef enum logic [3:0] {
+    EarlyNone,
+    EarlyLook,                   // at a list, to append to it
+    EarlyAppend,                 // to the list that was looked at
+    EarlyBegin,                  // with the list of the pair under way
+    EarlyRead,                   // the list's next segment
+    EarlyCheck,                  // whose it is
+    EarlyEnd,                    // with the list
+    EarlyRenew,                  // what is early of communicators that begin anew goes away
+    EarlySweep,                  // begin with the next list, for that
+    EarlyAim,                    // at a list, to empty it
+    EarlyVoid                    // the list is empty, whatever there was
+  } early_op_e;
+
   // Where a payload goes.
   typedef enum logic [1:0] { WayNone, WayBuffer, WayBypass, WayDrop } way_e;
+
+  // A request stands behind what has come: when nothing of that is left, it is of the arrival that takes what comes.
+  function automatic record_t met(record_t record);
+    met = record;
+    if (record.posted && record.requested && !record.listed && record.written == '0 && record.received == '0) begin
+      met.requested = 1'b0;
+      met.rendezvous = 1'b1;
+      if (!record.rendezvous) met.generation = record.generation + 1'b1;
+    end
+  endfunction
+
+  // All of an arrival has been taken: it is the next one's turn.
+  function automatic record_t promoted(record_t record);
+    promoted = record;
+    promoted.posted = record.next.posted;
+    promoted.entry = record.next.entry;
+    promoted.program_ = record.next.program_;
+    promoted.tag = record.next.tag;
+    promoted.total = record.next.total;
+    promoted.limit = record.next.limit;
+    promoted.rendezvous = record.next.rendezvous;
+    promoted.fan_in = record.next.fan_in;
+    promoted.ample = record.next.ample;
+    promoted.granted = record.next.granted;
+    promoted.consumed = '0;
+    if (record.next.posted && record.next.rendezvous) promoted.generation = record.generation + 1'b1;
+    promoted.next = '0;
+    promoted = met(promoted);
+  endfunction
 
 endpackage

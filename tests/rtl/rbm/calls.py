@@ -28,3 +28,50 @@ def drive_context(dut, slot, context):
     """Shows a call's context in its slot."""
     port = dut.contexts_i[slot]
     port.value = context.bits(len(port) - 96 - 1 - 4)
+
+
+def pack(fields, values):
+    """A packed structure: fields are pairs of a name and its bits, the highest first; what is not named is 0."""
+    result = 0
+    for name, bits in fields:
+        value = int(values.get(name, 0))
+        assert value < 1 << bits, f"{name} = {value:#x}"
+        result = result << bits | value
+    return result
+
+
+def unpack(fields, value):
+    """The other way round."""
+    values = {}
+    for name, bits in reversed(fields):
+        values[name] = value & (1 << bits) - 1
+        value >>= bits
+    assert value == 0
+    return values
+
+
+def record_fields(width):
+    """record_t, whose width tells how wide a place in a window is; those of the next arrival begin with `next_`."""
+    fixed = 24 + 48 + 48 + 4 + 1 + 2
+    entry = (width - (fixed + 2 + 1 + 1 + 24 + 4 * 48 + 5 + 16 + 1 + 10 + 10 + 5)) // 2
+    following = [("posted", 1), ("entry", entry), ("program", 2), ("tag", 24), ("total", 48), ("limit", 48)]
+    following += [("rendezvous", 1), ("fan_in", 1), ("ample", 1), ("granted", 1)]
+    own = [("program", 2), ("granted", 1), ("posted", 1), ("entry", entry), ("tag", 24), ("total", 48)]
+    own += [("received", 48), ("consumed", 48), ("limit", 48), ("rendezvous", 1), ("fan_in", 1), ("ample", 1)]
+    own += [
+        ("requested", 1),
+        ("bound", 1),
+        ("generation", 16),
+        ("listed", 1),
+        ("head", 10),
+        ("tail", 10),
+        ("written", 5),
+    ]
+    fields = [(f"next_{name}", bits) for name, bits in following] + own
+    assert sum(bits for _, bits in fields) == width
+    return fields
+
+
+COMMUNICATOR = [("number", 32), ("epoch", 16), ("eager_limit", 32), ("segment_bytes", 32), ("rx_buffers", 16)]
+COMMUNICATOR += [("size", 7), ("members", 7), ("rank", 6)]
+"""communicator_entry_t."""
