@@ -248,12 +248,14 @@ module unisono_rbm
 
   header_t header;
   assign header = received_i.header;
-  logic is_data, is_write, is_grant, is_request, is_pair;
-  assign is_write = header.type_ == MessageTypeWrite;
-  assign is_data = header.type_ == MessageTypeEager || is_write;
-  assign is_grant = header.type_ == MessageTypeGrant;
-  assign is_request = header.type_ == MessageTypeRequest;
-  assign is_pair = header.point_to_point;
+  kind_t kind;                                  // of what is at the head of Rx
+  message_t message;
+  segment_bytes_t segment_bytes;
+  message_bytes_t header_end;
+  logic empty, fresh_pair, request_bad;
+  verdict_e verdict;
+  error_code_e refusal;
+  record_t noted;
 
   // The match is kept with the pair whose record is read, for calls may begin meanwhile.
   logic matched_d, matched_q, match_any, is_over;
@@ -261,10 +263,6 @@ module unisono_rbm
   logic binds, adopt_binds;                     // the pair's receive has its message; an early one, told a cycle later
   slot_t elder_now;                             // of the receives with the key of the pair under way, the oldest
   logic [31:0] message_sequence;                // of the message that the receive has
-  message_t message;
-  assign message = '{point_to_point: is_pair, grant: is_grant, communicator: received_i.communicator,
-                     source: received_i.source, sequence_: header.sequence_, tag: header.tag,
-                     signature: header.signature};
 
   unisono_rbm_matcher u_matcher (
     .clk_i, .rst_ni, .active_i, .contexts_i, .partner_valid_i, .partner_i, .clear_valid_i, .clear_slot_i,
@@ -277,6 +275,15 @@ module unisono_rbm
   unisono_rbm_sequences u_sequences (
     .clk_i, .rst_ni, .active_i, .contexts_i, .begins_valid_i, .begins_communicator_i,
     .communicator_i(received_i.communicator), .sequence_i(header.sequence_), .before_next_o(is_over)
+  );
+
+  unisono_rbm_head u_head (
+    .clk_i, .received_i, .message_o(message), .kind_o(kind), .bytes_o(segment_bytes), .end_o(header_end),
+    .empty_o(empty), .info_o(store_info), .owner_o(owner),
+    .peer_i(pair_q.peer), .seen_i(seen), .known_i(known), .active_i(active[pair_q.slot]),
+    .same_communicator_i(same_communicator[pair_q.slot]), .same_signature_i(same_signature[pair_q.slot]),
+    .matched_i(matched_q), .over_i(is_over), .must_wait_i(must_wait), .untouched_i(untouched),
+    .verdict_o(verdict), .fresh_o(fresh_pair), .request_bad_o(request_bad), .code_o(refusal), .noted_o(noted)
   );
 
   // Calls that exchange something with others. A clear of one that does not has no sequence to look early lists through
@@ -339,16 +346,12 @@ module unisono_rbm
   logic answered_d, answered_q, accepted_d, accepted_q;
   move_id_t kick_d, kick_q;
   logic asked_d, asked_q;                  // the dispatcher waits for what was early
-  logic drops;                             // what is at the head of Rx
   logic elder_known_d, elder_known_q;      // the oldest receive was found to have been asked for what was early
   slot_t elder_d, elder_q;
   rank_t clear_rank_d, clear_rank_q;       // of the pair that is cleared
   logic cleared_d, cleared_q;
   assign clear_done_o = cleared_q;
   logic header_done;                       // the header at the head has been dealt with
-
-  segment_bytes_t segment_bytes;
-  assign segment_bytes = segment_bytes_t'(header.segment_bytes);
 
   // The call of the pair under way.
   call_context_t own;
@@ -360,35 +363,6 @@ module unisono_rbm
     own_q <= own;
     early_key_q <= own.point_to_point ? own.tag : own.sequence_;
   end
-
-  // Is a write of the message that its token was given for, and does it fit what is expected?
-  logic is_due, fits, fresh_pair, truncates;
-  // Of the next message only behind what is still there of this one. Known pairs only.
-  logic is_due_now, is_due_next;
-  assign is_due_now = seen.posted && seen.rendezvous && header.token_generation == seen.generation;
-  assign is_due_next = seen.next.posted && seen.next.rendezvous && (seen.listed || seen.written != '0) &&
-                       header.token_generation == seen.generation + 1'b1;
-  assign is_due = active[pair_q.slot] && known && (is_due_now || is_due_next) &&
-                  pair_q.peer == received_i.source && same_communicator[pair_q.slot];
-  // Where the segment ends in its message: the header has been there for a cycle when its pair is looked at.
-  message_bytes_t header_end_q;
-  logic empty_q;                           // it has no payload
-  always_ff @(posedge clk_i) begin
-    header_end_q <= header.offset + message_bytes_t'(segment_bytes);
-    empty_q <= segment_bytes == '0;
-  end
-  logic fits_due;
-  assign fits_due = is_due_now ? header_end_q <= seen.limit : header_end_q <= seen.next.limit;
-  assign truncates = seen.posted && header.message_bytes > seen.total;
-  logic signed_alike;
-  assign signed_alike = same_signature[pair_q.slot];
-  assign fits = signed_alike &&
-                (is_write ? fits_due : !truncates || !is_pair) &&
-                header.offset == seen.received &&
-                (!seen.posted || seen.listed || seen.written != '0 || is_pair ||
-                 (header.tag[23:0] == seen.tag && header.message_bytes == seen.total));
-  // Nothing of the posted arrival's message has come.
-  assign fresh_pair = seen.posted && !seen.listed && seen.written == '0 && seen.received == '0 && seen.consumed == '0;
 
   assign communicator_slot_o = pair_q.slot;
   assign peer_communicator_o = own_q.communicator;
@@ -453,13 +427,6 @@ module unisono_rbm
     record_new = seen;
     record_void = 1'b0;
     wipe_all_d = wipe_all_q;
-    store_info = '{grant: is_grant, request: is_request, point_to_point: is_pair,
-                 communicator: received_i.communicator, source: received_i.source,
-                 key: is_pair ? header.tag : header.sequence_,
-                 signature: is_grant ? {header.token_generation, header.token_slot} : header.signature,
-                 ends: is_request ? message_bytes_t'(header.sequence_) : header_end_q, bytes: segment_bytes,
-                 last: header.last, tag: header.tag[23:0], total: header.message_bytes};
-    owner = '{eager: is_data && !is_write, communicator: received_i.communicator, source: received_i.source};
     info_address = seen.head;
     link_address = seen.head;
     link_write = early_link_write;
@@ -469,8 +436,8 @@ module unisono_rbm
     signal_ends_d = 1'b0;
     store = '{pair: pair_q, early: store_early_q,
                    bucket: hash(received_i.communicator, received_i.source,
-                                is_pair ? header.tag : header.sequence_),
-                   buffer: free_buffer, empty: empty_q};
+                                kind.is_pair ? header.tag : header.sequence_),
+                   buffer: free_buffer, empty: empty};
     early_op = EarlyNone;
     early_bucket = shown.bucket;
     store_early_d = store_early_q;
@@ -496,7 +463,6 @@ module unisono_rbm
     binds = 1'b0;
     elder_known_d = elder_known_q;
     elder_d = elder_q;
-    drops = 1'b0;
     asked_d = asked_q;
     forgets = 1'b0;
     clear_rank_d = clear_rank_q;
@@ -563,7 +529,7 @@ module unisono_rbm
           state_d = Grant;
         end else if (received_valid_i && !offering_q && payload_idle && !renews) begin
           record_read = 1'b1;
-          reads_match = !is_write;
+          reads_match = !kind.is_write;
           record_address = token_pair;
           matched_d = match_any;
           pair_d = token_pair;
@@ -743,93 +709,67 @@ module unisono_rbm
       end
 
       Segment: begin
-        store_early_d = 1'b0;
+        store_early_d = verdict == VerdictEarly;
         // What would be written, and offered, whether it is or not.
-        if (is_pair && !is_write) begin
-          record_new.bound = 1'b1;
-          record_new.total = header.message_bytes;
-        end
-        if (is_request) begin
+        record_new = noted;
+        if (kind.is_request) begin
           record_new.requested = !fresh_pair;
           record_new.rendezvous = seen.rendezvous || fresh_pair;
           if (fresh_pair) record_new.generation = seen.generation + 1'b1;
         end
         offer_id_d = '{slot: pair_q.slot, entry: seen.entry};
         offer_pair_d = pair_q;
-        if (!is_data && !is_grant && !is_request) begin
-          // Not of this version: dropped.
-          drops = 1'b1;
-        end else if (is_write && !is_due) begin
-          // Its arrival has ended.
-          drops = 1'b1;
-        end else if (!is_write && !matched_q) begin
-          if (is_pair ? is_grant : is_over) begin
-            drops = 1'b1;
-          end else begin
-            store_early_d = 1'b1;
-            state_d = Store;
+        unique case (verdict)
+          VerdictEarly: state_d = Store;
+          VerdictWait: state_d = Idle;
+          VerdictAdopt: state_d = Adopt;
+          VerdictGrant: begin
+            grant_valid_o = 1'b1;
+            header_done = grant_ready_i;
+            if (grant_ready_i) state_d = Idle;
           end
-        end else if (must_wait) begin
-          state_d = Idle;
-        end else if (untouched) begin
-          state_d = Adopt;
-        end else if (is_grant && !active[pair_q.slot]) begin
-          drops = 1'b1;
-        end else if (is_grant) begin
-          grant_valid_o = 1'b1;
-          if (grant_ready_i) begin
+          VerdictRequest: begin
             header_done = 1'b1;
+            binds = kind.is_pair;
+            record_write = !request_bad;
+            grants_push = fresh_pair && !request_bad;
+            fail_valid_o = request_bad;
+            if (request_bad) fail_code_o = refusal;
             state_d = Idle;
           end
-        end else if (is_request) begin
-          header_done = 1'b1;
-          state_d = Idle;
-          record_write = 1'b1;
-          binds = is_pair;
-          grants_push = fresh_pair;
-          if (!signed_alike ||
-              (fresh_pair && (is_pair ? truncates : header.message_bytes != seen.total))) begin
-            fail_valid_o = 1'b1;
-            if (is_pair && truncates) fail_code_o = ErrorCodeTruncated;
-            record_write = 1'b0;
-            grants_push = 1'b0;
-          end
-        end else if (!fits) begin
-          fail_valid_o = 1'b1;
-          if (is_pair && truncates && signed_alike) fail_code_o = ErrorCodeTruncated;
-          binds = is_pair && !is_write;
-          drops = 1'b1;
-        end else begin
-          if (is_pair && !is_write) begin
-            binds = 1'b1;
-            record_write = 1'b1;
-          end
-          if (seen.posted && !seen.fan_in && !seen.listed && seen.written == '0 && !empty_q) begin
-            offering_d = 1'b1;
-            state_d = Idle;
-          end else begin
+          VerdictTake: begin
+            binds = kind.is_pair && !kind.is_write;
+            record_write = kind.is_pair && !kind.is_write;
             state_d = Store;
+            if (seen.posted && !seen.fan_in && !seen.listed && seen.written == '0 && !empty) begin
+              offering_d = 1'b1;
+              state_d = Idle;
+            end
           end
-        end
-        if (drops) begin
-          header_done = 1'b1;
-          if (!empty_q) way = WayDrop;
-          owed_bypass = header.type_ == MessageTypeEager;
-          state_d = Idle;
-        end
+          default: begin
+            // Dropped, or refused.
+            fail_valid_o = verdict == VerdictRefuse;
+            if (verdict == VerdictRefuse) fail_code_o = refusal;
+            binds = verdict == VerdictRefuse && kind.is_pair && !kind.is_write;
+            header_done = 1'b1;
+            if (!empty) way = WayDrop;
+            owed_bypass = kind.is_data && !kind.is_write;
+            state_d = Idle;
+          end
+        endcase
       end
 
       Offered: begin
         if (accepted_q) begin
           // The segment follows what has been received, as was seen when it was offered.
           record_new = seen;
-          record_new.received = header.last ? '0 : header_end_q;
+          record_new.received = header.last ? '0 : header_end;
           record_new.consumed = seen.consumed + message_bytes_t'(segment_bytes);
           if (header.last) record_new = promoted(record_new);
           turns = header.last;
           record_write = 1'b1;
           grants_return = header.last && seen.rendezvous && seen.ample;
-          owed_bypass = !is_write;
+          owed_bypass = !kind.is_write;
           grants_ask = 1'b1;
           way = WayBypass;
           header_done = 1'b1;
@@ -844,18 +784,15 @@ module unisono_rbm
       end
 
       Store: begin
-        write_command_valid_o = free_valid && store_ready && !empty_q;
-        if (free_valid && store_ready && (empty_q || write_command_ready_i)) begin
+        write_command_valid_o = free_valid && store_ready && !empty;
+        if (free_valid && store_ready && (empty || write_command_ready_i)) begin
           free_take = 1'b1;
-          if (is_pair && !is_write) begin
-            record_new.bound = 1'b1;
-            record_new.total = header.message_bytes;
-          end
-          record_new.received = header.last ? '0 : header_end_q;
+          record_new = noted;
+          record_new.received = header.last ? '0 : header_end;
           record_new.written = seen.written + 1'b1;
           record_write = !store_early_q;
           header_done = 1'b1;
-          if (!empty_q) way = WayBuffer;
+          if (!empty) way = WayBuffer;
           state_d = Idle;
         end
       end

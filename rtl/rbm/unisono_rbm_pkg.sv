@@ -20,6 +20,27 @@ package unisono_rbm_pkg;
     logic [31:0] signature;
   } message_t;
 
+  // Of what kind it is.
+  typedef struct packed {
+    logic is_data;               // eager, or a write
+    logic is_write;
+    logic is_grant;
+    logic is_request;
+    logic is_pair;               // point to point
+  } kind_t;
+
+  // What is to be done with it.
+  typedef enum logic [2:0] {
+    VerdictDrop,                 // nothing
+    VerdictEarly,                // its call has not begun
+    VerdictWait,                 // look again
+    VerdictAdopt,                // its pair takes over first what is early for it
+    VerdictGrant,                // hand the grant over
+    VerdictRequest,              // note that the sender asks
+    VerdictRefuse,               // its call ends
+    VerdictTake                  // it goes to the lane or to a buffer
+  } verdict_e;
+
   // Of a segment in a buffer, or of an early grant.
   typedef struct packed {
     logic grant;                 // total is its limit, signature its token

@@ -4,13 +4,11 @@ from collections import Counter
 
 import cocotb
 from bus import new_random, start_clock_and_reset
-from calls import Context, pack, unpack
+from calls import INFO, Context, pack, unpack
 from cocotb.triggers import ReadOnly, RisingEdge
 from hdl import scaled, simulate
 
 NONE, LOOK, APPEND, BEGIN, READ, CHECK, END, RENEW, SWEEP, AIM, VOID = range(11)
-INFO = [("grant", 1), ("request", 1), ("point_to_point", 1), ("communicator", 4), ("source", 6), ("key", 32)]
-INFO += [("signature", 32), ("ends", 48), ("bytes", 14), ("last", 1), ("tag", 24), ("total", 48)]
 ADOPTED = [("requested", 1), ("bound", 1), ("listed", 1), ("head", 10), ("tail", 10), ("total", 48), ("received", 48)]
 INPUTS = ("op", "bucket", "append", "store", "wipe", "peer", "context", "key", "active", "begins_valid", "info", "bad")
 BUCKETS = 512
