@@ -311,35 +311,6 @@ module unisono_rbm
 
   // -------------------------------------------------------------------------------------------- operations
 
-  typedef enum logic [4:0] {
-    Idle,
-    AppendEarly,   // a written segment of a call that is not active joins a list
-    AdoptAsk,      // the dispatcher wants to know of a pair's grants
-    Adopt,         // what came early is gone through
-    AdoptRead,
-    AdoptCheck,
-    AdoptGrant,
-    AdoptEnd,
-    Append,        // a written segment joins its pair's list
-    TakeRead,      // the pair's oldest segment leaves its list
-    Take,
-    HeadRead,      // the pair's oldest segment is shown
-    HeadShow,
-    PostRead,      // an arrival has issued
-    PostElder,     // of a receive that is not the oldest: has the oldest been here?
-    Post,
-    Grant,         // a pair is granted more: which of its arrivals?
-    GrantStep,     // how much
-    GrantSend,
-    Segment,       // a segment has come: look at its pair
-    Store,         // it goes to a buffer
-    Offered,       // it was offered: the answer is there
-    Kick,          // an arrival has something new
-    ClearRead,     // a pair of the call that is cleared
-    ClearTake,     // its oldest segment is given back
-    WipeRead,      // a record loses its epoch, and keeps its generation
-    Wipe
-  } state_e;
   state_e state_d, state_q;
 
   logic offering_d, offering_q;            // Rx's head waits for the dispatcher's answer
@@ -405,6 +376,16 @@ module unisono_rbm
     .return_now_i(grants_return), .return_next_i(grants_return_next), .transmit_o
   );
 
+  logic stores;                            // the segment at the head of Rx gets its buffer
+  logic post_refused;
+  assign stores = free_valid && store_ready && (empty || write_command_ready_i);
+  unisono_rbm_update u_update (
+    .state_i(state_q), .seen_i(seen), .shown_i(shown.buffer), .adopted_i(adopted), .info_i(info), .link_i(link),
+    .post_i, .post_refused_o(post_refused), .granted_i(granted), .noted_i(noted), .request_i(kind.is_request),
+    .fresh_i(fresh_pair), .last_i(header.last), .bytes_i(segment_bytes), .end_i(header_end), .accepted_i(accepted_q),
+    .stores_i(stores), .record_o(record_new)
+  );
+
   assign match_pair = '{slot: match, peer: received_i.source};
 
   always_comb begin
@@ -424,7 +405,6 @@ module unisono_rbm
     reads_match = 1'b0;
     record_address = pair_q;
     record_write = 1'b0;
-    record_new = seen;
     record_void = 1'b0;
     wipe_all_d = wipe_all_q;
     info_address = seen.head;
@@ -540,10 +520,6 @@ module unisono_rbm
       Append: begin
         shown_take = 1'b1;
         link_write = seen.listed;
-        record_new.listed = 1'b1;
-        if (!seen.listed) record_new.head = shown.buffer;
-        record_new.tail = shown.buffer;
-        record_new.written = seen.written - 1'b1;
         record_write = 1'b1;
         kick_d = '{slot: pair_q.slot, entry: seen.entry};
         state_d = seen.posted && !seen.listed ? Kick : Idle;
@@ -597,15 +573,6 @@ module unisono_rbm
       end
       AdoptEnd: begin
         early_op = EarlyEnd;
-        record_new = '0;
-        record_new.generation = seen.generation;
-        record_new.requested = adopted.requested;
-        record_new.bound = adopted.bound;
-        record_new.listed = adopted.listed;
-        record_new.head = adopted.head;
-        record_new.tail = adopted.tail;
-        record_new.total = adopted.total;
-        record_new.received = adopted.received;
         record_write = !sweeps;
         state_d = Idle;
       end
@@ -614,11 +581,7 @@ module unisono_rbm
       TakeRead: state_d = Take;
       Take: begin
         take_ready_o = 1'b1;
-        record_new.listed = seen.head != seen.tail;
-        record_new.head = link;
-        record_new.consumed = seen.consumed + message_bytes_t'(info.bytes);
         info_taken_d = seen.head;
-        if (info.last) record_new = promoted(record_new);
         turns = info.last;
         record_write = 1'b1;
         grants_return = info.last && seen.rendezvous && seen.ample;
@@ -661,33 +624,16 @@ module unisono_rbm
         post_ready_o = 1'b1;
         elder_known_d = 1'b0;
         if (seen.posted) begin
-          record_new.next = '{posted: 1'b1, entry: post_i.id.entry, program_: post_i.generation, tag: post_i.tag,
-                              total: post_i.bytes, limit: '0, rendezvous: post_i.rendezvous,
-                              fan_in: post_i.fan_in, ample: 1'b0, granted: 1'b0};
           grants_push = post_i.rendezvous && seen.rendezvous && seen.granted &&
                         seen.limit == seen.total;
           state_d = Idle;
         end else begin
-          record_new.posted = 1'b1;
-          record_new.entry = post_i.id.entry;
-          record_new.program_ = post_i.generation;
-          record_new.tag = post_i.tag;
-          record_new.total = seen.bound ? seen.total : post_i.bytes;
-          record_new.consumed = '0;
-          record_new.limit = '0;
-          record_new.ample = 1'b0;
-          record_new.granted = 1'b0;
-          record_new.rendezvous = post_i.rendezvous;
-          record_new.fan_in = post_i.fan_in;
-          if (post_i.rendezvous) record_new.generation = seen.generation + 1'b1;
-          record_new = met(record_new);
           turns = 1'b1;
           grants_push = record_new.rendezvous;
           state_d = seen.listed ? Kick : Idle;
-          if (seen.bound && seen.total > post_i.bytes) begin
+          if (post_refused) begin
             fail_valid_o = 1'b1;
             fail_code_o = ErrorCodeTruncated;
-            record_new.posted = 1'b0;
             turns = 1'b0;
             grants_push = 1'b0;
             state_d = Idle;
@@ -699,7 +645,6 @@ module unisono_rbm
 
       Grant: state_d = grants_due ? GrantStep : Idle;
       GrantStep: begin
-        record_new = granted;
         record_write = 1'b1;
         state_d = GrantSend;
       end
@@ -710,13 +655,6 @@ module unisono_rbm
 
       Segment: begin
         store_early_d = verdict == VerdictEarly;
-        // What would be written, and offered, whether it is or not.
-        record_new = noted;
-        if (kind.is_request) begin
-          record_new.requested = !fresh_pair;
-          record_new.rendezvous = seen.rendezvous || fresh_pair;
-          if (fresh_pair) record_new.generation = seen.generation + 1'b1;
-        end
         offer_id_d = '{slot: pair_q.slot, entry: seen.entry};
         offer_pair_d = pair_q;
         unique case (verdict)
@@ -761,11 +699,6 @@ module unisono_rbm
 
       Offered: begin
         if (accepted_q) begin
-          // The segment follows what has been received, as was seen when it was offered.
-          record_new = seen;
-          record_new.received = header.last ? '0 : header_end;
-          record_new.consumed = seen.consumed + message_bytes_t'(segment_bytes);
-          if (header.last) record_new = promoted(record_new);
           turns = header.last;
           record_write = 1'b1;
           grants_return = header.last && seen.rendezvous && seen.ample;
@@ -785,11 +718,8 @@ module unisono_rbm
 
       Store: begin
         write_command_valid_o = free_valid && store_ready && !empty;
-        if (free_valid && store_ready && (empty || write_command_ready_i)) begin
+        if (stores) begin
           free_take = 1'b1;
-          record_new = noted;
-          record_new.received = header.last ? '0 : header_end;
-          record_new.written = seen.written + 1'b1;
           record_write = !store_early_q;
           header_done = 1'b1;
           if (!empty) way = WayBuffer;
@@ -800,8 +730,6 @@ module unisono_rbm
       Kick: if (kick_ready_i) state_d = Idle;
 
       ClearRead: begin
-        record_new = '0;
-        record_new.generation = seen.generation + 1'b1;
         state_d = Idle;
         if (untouched && !own.point_to_point && exchanges_q[pair_q.slot] && any_early) begin
           // What was early for it is its own. A call that exchanges nothing with others has no sequence: that in its
@@ -829,8 +757,6 @@ module unisono_rbm
         end
       end
       ClearTake: begin
-        record_new.listed = seen.head != seen.tail;
-        record_new.head = link;
         record_write = 1'b1;
         info_taken_d = seen.head;
         signal_ends_d = 1'b1;
@@ -844,8 +770,6 @@ module unisono_rbm
         state_d = Wipe;
       end
       Wipe: begin
-        record_new = '0;
-        record_new.generation = seen.generation;
         record_void = 1'b1;
         record_write = 1'b1;
         if (wipe_all_q) early_op = EarlyVoid;

@@ -106,6 +106,37 @@ package unisono_rbm_pkg;
     message_bytes_t received;
   } adopted_t;
 
+  // What the operations on pairs do in this cycle.
+  typedef enum logic [4:0] {
+    Idle,
+    AppendEarly,   // a written segment of a call that is not active joins a list
+    AdoptAsk,      // the dispatcher wants to know of a pair's grants
+    Adopt,         // what came early is gone through
+    AdoptRead,
+    AdoptCheck,
+    AdoptGrant,
+    AdoptEnd,
+    Append,        // a written segment joins its pair's list
+    TakeRead,      // the pair's oldest segment leaves its list
+    Take,
+    HeadRead,      // the pair's oldest segment is shown
+    HeadShow,
+    PostRead,      // an arrival has issued
+    PostElder,     // of a receive that is not the oldest: has the oldest been here?
+    Post,
+    Grant,         // a pair is granted more: which of its arrivals?
+    GrantStep,     // how much
+    GrantSend,
+    Segment,       // a segment has come: look at its pair
+    Store,         // it goes to a buffer
+    Offered,       // it was offered: the answer is there
+    Kick,          // an arrival has something new
+    ClearRead,     // a pair of the call that is cleared
+    ClearTake,     // its oldest segment is given back
+    WipeRead,      // a record loses its epoch, and keeps its generation
+    Wipe
+  } state_e;
+
   // To whom a buffer's credit is owed, if its message was eager.
   typedef struct packed {
     logic eager;
