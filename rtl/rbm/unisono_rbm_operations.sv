@@ -1,0 +1,619 @@
+// The operations on pairs, one at a time: which is next, what each does in its steps, and what is asked of the other
+// parts of the receive-buffer manager meanwhile.
+//
+// The order: segments that memory has; early ones of communicators that begin anew; clears; the dispatcher's take,
+// head, post and adopt; the answer of an offer; grants; the head of Rx. An operation reads the record of its pair in
+// its first cycle, and writes it in its second or third. The record, and what becomes of it, stand outside.
+//
+// After a reset, and before a slot's epochs begin anew, records are made void, one in two cycles.
+//
+// Latency: an operation takes 2 cycles; a take, a head, a post and a grant 3; longer where early lists are gone
+// through, or somebody who is asked does not answer. Throughput: one operation at a time.
+
+module unisono_rbm_operations
+  import unisono_spec_pkg::*;
+  import unisono_cclo_pkg::*;
+  import unisono_dmp_pkg::*;
+  import unisono_rbm_pkg::*;
+(
+  input  logic clk_i,
+  input  logic rst_ni,
+
+  // As of the manager.
+  input  logic     clear_valid_i, clear_failed_i,
+  input  slot_t    clear_slot_i,
+  output logic     clear_done_o,
+  input  logic     received_valid_i,
+  output logic     received_ready_o,
+  output logic     offer_valid_o,
+  output move_id_t offer_id_o,
+  input  logic     offer_answer_i, offer_accepted_i,
+  input  logic     post_valid_i,
+  output logic     post_ready_o,
+  // Of it other fields count elsewhere.
+  // verilator lint_off UNUSEDSIGNAL
+  input  post_t    post_i,
+  // verilator lint_on UNUSEDSIGNAL
+  input  logic     head_valid_i,
+  input  pair_t    head_pair_i,
+  input  entry_t   head_entry_i,
+  output logic     head_answer_o,
+  output segment_t head_o,
+  input  logic     take_valid_i,
+  input  pair_t    take_pair_i,
+  output logic     take_ready_o,
+  output logic     kick_valid_o,
+  input  logic     kick_ready_i,
+  output move_id_t kick_id_o,
+  output logic     turn_valid_o,
+  output move_id_t turn_id_o,
+  output generation_t turn_generation_o,
+  input  logic     adopt_valid_i,
+  input  pair_t    adopt_pair_i,
+  output logic     adopt_ready_o,
+  output logic     grant_valid_o,
+  input  logic     grant_ready_i,
+  output logic     transmit_valid_o,
+  input  logic     transmit_ready_i,
+  output logic     write_command_valid_o,
+  output logic     fail_valid_o,
+  output slot_t    fail_slot_o,
+  output error_code_e fail_code_o,
+
+  // The pair under way, its record, and what becomes of that.
+  output state_e   state_o,
+  output pair_t    pair_o, next_pair_o, read_pair_o,
+  output logic     record_read_o, record_write_o, record_void_o,
+  // Of records other fields count elsewhere.
+  // verilator lint_off UNUSEDSIGNAL
+  input  record_t  seen_i, record_i,
+  // verilator lint_on UNUSEDSIGNAL
+  input  logic     known_i, post_refused_i,
+  output logic     forgets_o,                        // all of the slot that is cleared
+  input  logic     epoch_over_i,                     // not before its records have been made void
+  output logic     wipe_o,                           // all records are made void
+  input  logic     point_to_point_i, point_to_point_q_i,   // its call; that of the cycle before
+  input  logic [Calls-1:0] exchanges_i,              // calls that exchange something with others
+
+  // The head of Rx.
+  input  logic     match_any_i,
+  input  pair_t    match_pair_i, token_pair_i,
+  output logic     matched_o,
+  input  logic [Calls-1:0] receives_first_i,
+  input  slot_t    elder_now_i,
+  output logic     binds_o,
+  // Of what is known of segments other fields count elsewhere.
+  // verilator lint_off UNUSEDSIGNAL
+  input  kind_t    kind_i,
+  input  info_t    head_info_i, info_i,              // of the head; of the oldest segment of the pair
+  // verilator lint_on UNUSEDSIGNAL
+  input  logic     empty_i, fresh_pair_i, request_bad_i,
+  input  verdict_e verdict_i,
+  input  error_code_e refusal_i,
+  output way_e     way_o,
+  input  logic     payload_idle_i,
+  output logic     accepted_o,
+
+  // Buffers.
+  input  logic     free_valid_i, stores_i,
+  input  buffer_t  free_buffer_i,
+  output logic     free_take_o, owed_bypass_o,
+  output logic     signal_o, signal_mute_o,
+  output buffer_t  signal_buffer_o,
+  input  logic     signal_full_i,
+  input  logic     store_ready_i, shown_valid_i, shown_bad_i,
+  output pending_t store_o,
+  // verilator lint_off UNUSEDSIGNAL
+  input  pending_t shown_i,                          // its buffer counts elsewhere
+  // verilator lint_on UNUSEDSIGNAL
+  output logic     shown_take_o, appends_o,          // it joins a list that is not empty
+
+  // Early segments.
+  output early_op_e early_op_o,
+  output bucket_t  early_bucket_o,
+  output logic     store_early_o,
+  input  logic     must_wait_i, untouched_i, early_pending_i, any_early_i, early_has_i, renews_i, sweeps_i,
+  input  logic     early_hold_i, early_last_i, early_give_back_i, early_mute_i, grant_early_i, early_fail_i,
+  input  logic     early_bad_i,
+  input  buffer_t  early_at_i,
+
+  // Grants.
+  input  logic     grants_valid_i, grants_due_i,
+  input  pair_t    grants_head_i,
+  output logic     grants_push_o, grants_ask_o, grants_take_o, grants_return_o, grants_return_next_o
+);
+
+  state_e state_d, state_q;
+  pair_t pair_d, pair_q, record_address;
+  logic reads_match;                                 // the record of the pair that the head of Rx matches, known last
+  logic turns;                                       // the record's arrival takes what comes from now on
+  logic offering_d, offering_q;                      // Rx's head waits for the dispatcher's answer
+  logic answered_d, answered_q, accepted_d, accepted_q;
+  move_id_t offer_id_d, offer_id_q, kick_d, kick_q;
+  pair_t offer_pair_d, offer_pair_q;
+  logic take_ready_q, head_answer_q, post_ready_q, adopt_ready_q;
+  logic asked_d, asked_q;                            // the dispatcher waits for what was early
+  logic elder_known_d, elder_known_q;                // the oldest receive was found to have been asked for that
+  slot_t elder_d, elder_q;
+  rank_t clear_rank_d, clear_rank_q;                 // of the pair that is cleared
+  logic cleared_d, cleared_q, matched_d, matched_q, store_early_d, store_early_q;
+  logic signal_ends_d, signal_ends_q, mute_d, mute_q;
+  buffer_t info_taken_d, info_taken_q;
+  logic wipe_all_d, wipe_all_q, wipe_ends;
+
+  assign wipe_ends = pair_q.peer == '1 && (!wipe_all_q || pair_q.slot == '1);
+  assign next_pair_o = reads_match ? match_pair_i : pair_d;
+  assign read_pair_o = reads_match ? match_pair_i : record_address;
+  assign state_o = state_q;
+  assign pair_o = pair_q;
+  assign wipe_o = wipe_all_q;
+  assign matched_o = matched_q;
+  assign accepted_o = accepted_q;
+  assign store_early_o = store_early_q;
+  assign signal_o = signal_ends_q;
+  assign signal_mute_o = mute_q;
+  assign signal_buffer_o = info_taken_q;
+  assign clear_done_o = cleared_q;
+  assign kick_valid_o = state_q == Kick;
+  assign kick_id_o = kick_q;
+  assign offer_valid_o = offering_q && !answered_q;
+  assign offer_id_o = offer_id_q;
+  assign turn_valid_o = turns && record_i.posted && !record_i.fan_in;
+  assign turn_id_o = '{slot: pair_q.slot, entry: record_i.entry};
+  assign turn_generation_o = record_i.program_;
+
+  always_comb begin
+    state_d = state_q;
+    pair_d = pair_q;
+    kick_d = kick_q;
+    info_taken_d = info_taken_q;
+    offering_d = offering_q;
+    offer_id_d = offer_id_q;
+    offer_pair_d = offer_pair_q;
+    answered_d = answered_q || offer_answer_i;
+    accepted_d = offer_answer_i ? offer_accepted_i : accepted_q;
+    way_o = WayNone;
+    grants_return_o = 1'b0;
+    grants_return_next_o = 1'b0;
+    record_read_o = 1'b0;
+    reads_match = 1'b0;
+    record_address = pair_q;
+    record_write_o = 1'b0;
+    record_void_o = 1'b0;
+    wipe_all_d = wipe_all_q;
+    appends_o = 1'b0;
+    free_take_o = 1'b0;
+    signal_ends_d = 1'b0;
+    store_o = '{pair: pair_q, early: store_early_q,
+                bucket: hash(head_info_i.communicator, head_info_i.source, head_info_i.key),
+                buffer: free_buffer_i, empty: empty_i};
+    early_op_o = EarlyNone;
+    early_bucket_o = shown_i.bucket;
+    store_early_d = store_early_q;
+    mute_d = 1'b0;
+    adopt_ready_o = 1'b0;
+    shown_take_o = 1'b0;
+    grants_push_o = 1'b0;
+    grants_ask_o = 1'b0;
+    grants_take_o = 1'b0;
+    post_ready_o = 1'b0;
+    head_answer_o = 1'b0;
+    head_o = '0;
+    take_ready_o = 1'b0;
+    grant_valid_o = 1'b0;
+    transmit_valid_o = 1'b0;
+    write_command_valid_o = 1'b0;
+    received_ready_o = 1'b0;
+    owed_bypass_o = 1'b0;
+    fail_valid_o = 1'b0;
+    fail_slot_o = pair_q.slot;
+    fail_code_o = ErrorCodeMismatchedCall;
+    matched_d = matched_q;
+    binds_o = 1'b0;
+    elder_known_d = elder_known_q;
+    elder_d = elder_q;
+    asked_d = asked_q;
+    forgets_o = 1'b0;
+    clear_rank_d = clear_rank_q;
+    cleared_d = cleared_q && clear_valid_i;
+    turns = 1'b0;
+
+    unique case (state_q)
+      Idle: begin
+        if (shown_valid_i) begin
+          record_read_o = 1'b1;
+          record_address = shown_i.pair;
+          pair_d = shown_i.pair;
+          early_op_o = EarlyLook;
+          state_d = shown_i.early ? AppendEarly : Append;
+        end else if (sweeps_i) begin
+          early_op_o = EarlySweep;
+          if (early_has_i) state_d = AdoptRead;
+        end else if (renews_i && !early_pending_i && payload_idle_i && !offering_q) begin
+          early_op_o = EarlyRenew;
+        end else if (clear_valid_i && !cleared_q && !clear_failed_i) begin
+          forgets_o = !epoch_over_i;
+          cleared_d = !epoch_over_i;
+          if (epoch_over_i) begin
+            pair_d = '{slot: clear_slot_i, peer: '0};
+            state_d = WipeRead;
+          end
+        end else if (clear_valid_i && !cleared_q && !offering_q && !signal_full_i) begin
+          // What is at the head of Rx has been stored, or has gone to the lane.
+          record_read_o = 1'b1;
+          record_address = '{slot: clear_slot_i, peer: clear_rank_q};
+          pair_d = record_address;
+          state_d = ClearRead;
+        end else if (take_valid_i && !take_ready_q) begin
+          record_read_o = 1'b1;
+          record_address = take_pair_i;
+          pair_d = take_pair_i;
+          state_d = TakeRead;
+        end else if (head_valid_i && !head_answer_q) begin
+          record_read_o = 1'b1;
+          record_address = head_pair_i;
+          pair_d = head_pair_i;
+          state_d = HeadRead;
+        end else if (post_valid_i && !post_ready_q) begin
+          record_read_o = 1'b1;
+          record_address = '{slot: post_i.id.slot, peer: post_i.peer};
+          pair_d = '{slot: post_i.id.slot, peer: post_i.peer};
+          state_d = PostRead;
+        end else if (adopt_valid_i && !adopt_ready_q) begin
+          record_read_o = 1'b1;
+          record_address = adopt_pair_i;
+          pair_d = adopt_pair_i;
+          asked_d = 1'b1;
+          state_d = AdoptAsk;
+        end else if (answered_q) begin
+          record_read_o = 1'b1;
+          record_address = offer_pair_q;
+          pair_d = offer_pair_q;
+          state_d = Offered;
+        end else if (grants_valid_i) begin
+          grants_take_o = 1'b1;
+          record_read_o = 1'b1;
+          record_address = grants_head_i;
+          pair_d = grants_head_i;
+          state_d = Grant;
+        end else if (received_valid_i && !offering_q && payload_idle_i && !renews_i) begin
+          record_read_o = 1'b1;
+          reads_match = !kind_i.is_write;
+          record_address = token_pair_i;
+          matched_d = match_any_i;
+          pair_d = token_pair_i;
+          state_d = Segment;
+        end
+      end
+
+      Append: begin
+        shown_take_o = 1'b1;
+        appends_o = seen_i.listed;
+        record_write_o = 1'b1;
+        kick_d = '{slot: pair_q.slot, entry: seen_i.entry};
+        state_d = seen_i.posted && !seen_i.listed ? Kick : Idle;
+        if (shown_bad_i) begin
+          fail_valid_o = 1'b1;
+          fail_code_o = ErrorCodeInternal;
+        end
+      end
+
+      AppendEarly: begin
+        shown_take_o = 1'b1;
+        early_op_o = EarlyAppend;
+        state_d = Idle;
+      end
+
+      AdoptAsk: begin
+        if (must_wait_i) begin
+          state_d = Idle;
+        end else if (untouched_i) begin
+          state_d = Adopt;
+        end else begin
+          adopt_ready_o = asked_q;
+          if (!asked_q) begin
+            elder_known_d = 1'b1;
+            elder_d = pair_q.slot;
+          end
+          state_d = Idle;
+        end
+      end
+      Adopt: begin
+        early_op_o = EarlyBegin;
+        state_d = any_early_i && early_has_i ? AdoptRead : AdoptEnd;
+      end
+      AdoptRead: begin
+        early_op_o = EarlyRead;
+        state_d = AdoptCheck;
+      end
+      AdoptCheck: begin
+        early_op_o = EarlyCheck;
+        state_d = early_hold_i ? AdoptCheck : early_last_i ? AdoptEnd : AdoptRead;
+        grant_valid_o = grant_early_i;
+        signal_ends_d = early_give_back_i;
+        mute_d = early_mute_i;
+        if (early_give_back_i) info_taken_d = early_at_i;
+        fail_valid_o = early_fail_i;
+        if (early_bad_i) fail_code_o = ErrorCodeInternal;
+      end
+      AdoptEnd: begin
+        early_op_o = EarlyEnd;
+        record_write_o = !sweeps_i;
+        state_d = Idle;
+      end
+
+      // info and link of the head are read now, and used in the next cycle.
+      TakeRead: state_d = Take;
+      Take: begin
+        take_ready_o = 1'b1;
+        info_taken_d = seen_i.head;
+        turns = info_i.last;
+        record_write_o = 1'b1;
+        grants_return_o = info_i.last && seen_i.rendezvous && seen_i.ample;
+        grants_ask_o = 1'b1;
+        signal_ends_d = info_i.bytes == '0;
+        kick_d = '{slot: pair_q.slot, entry: record_i.entry};
+        state_d = info_i.last && record_i.posted && record_i.listed ? Kick : Idle;
+      end
+
+      HeadRead: state_d = HeadShow;
+      HeadShow: begin
+        head_answer_o = 1'b1;
+        head_o = '{valid: seen_i.listed && seen_i.posted && seen_i.entry == head_entry_i,
+                   buffer: seen_i.head, bytes: info_i.bytes, last: info_i.last, total: info_i.total};
+        // What came before its arrival had issued is compared with it here.
+        if (head_o.valid && !point_to_point_q_i &&
+            (info_i.tag != seen_i.tag || info_i.total != seen_i.total)) begin
+          fail_valid_o = 1'b1;
+          head_o.valid = 1'b0;
+        end
+        state_d = Idle;
+      end
+
+      PostRead: begin
+        state_d = must_wait_i ? Idle : untouched_i ? Adopt : Post;
+        if (untouched_i && !must_wait_i && point_to_point_i && !receives_first_i[pair_q.slot]) state_d = PostElder;
+      end
+      PostElder: begin
+        state_d = Adopt;
+        if (elder_now_i != pair_q.slot && !(elder_known_q && elder_q == elder_now_i)) begin
+          // The oldest message is for the oldest receive, unless that has been here; this one comes again.
+          record_read_o = 1'b1;
+          record_address = '{slot: elder_now_i, peer: pair_q.peer};
+          pair_d = record_address;
+          asked_d = 1'b0;
+          state_d = AdoptAsk;
+        end
+      end
+      Post: begin
+        post_ready_o = 1'b1;
+        elder_known_d = 1'b0;
+        if (seen_i.posted) begin
+          grants_push_o = post_i.rendezvous && seen_i.rendezvous && seen_i.granted &&
+                        seen_i.limit == seen_i.total;
+          state_d = Idle;
+        end else begin
+          turns = 1'b1;
+          grants_push_o = record_i.rendezvous;
+          state_d = seen_i.listed ? Kick : Idle;
+          if (post_refused_i) begin
+            fail_valid_o = 1'b1;
+            fail_code_o = ErrorCodeTruncated;
+            turns = 1'b0;
+            grants_push_o = 1'b0;
+            state_d = Idle;
+          end
+        end
+        record_write_o = 1'b1;
+        kick_d = post_i.id;
+      end
+
+      Grant: state_d = grants_due_i ? GrantStep : Idle;
+      GrantStep: begin
+        record_write_o = 1'b1;
+        state_d = GrantSend;
+      end
+      GrantSend: begin
+        transmit_valid_o = 1'b1;
+        if (transmit_ready_i) state_d = Idle;
+      end
+
+      Segment: begin
+        store_early_d = verdict_i == VerdictEarly;
+        offer_id_d = '{slot: pair_q.slot, entry: seen_i.entry};
+        offer_pair_d = pair_q;
+        unique case (verdict_i)
+          VerdictEarly: state_d = Store;
+          VerdictWait: state_d = Idle;
+          VerdictAdopt: state_d = Adopt;
+          VerdictGrant: begin
+            grant_valid_o = 1'b1;
+            received_ready_o = grant_ready_i;
+            if (grant_ready_i) state_d = Idle;
+          end
+          VerdictRequest: begin
+            received_ready_o = 1'b1;
+            binds_o = kind_i.is_pair;
+            record_write_o = !request_bad_i;
+            grants_push_o = fresh_pair_i && !request_bad_i;
+            fail_valid_o = request_bad_i;
+            if (request_bad_i) fail_code_o = refusal_i;
+            state_d = Idle;
+          end
+          VerdictTake: begin
+            binds_o = kind_i.is_pair && !kind_i.is_write;
+            record_write_o = kind_i.is_pair && !kind_i.is_write;
+            state_d = Store;
+            if (seen_i.posted && !seen_i.fan_in && !seen_i.listed && seen_i.written == '0 && !empty_i) begin
+              offering_d = 1'b1;
+              state_d = Idle;
+            end
+          end
+          default: begin
+            // Dropped, or refused.
+            fail_valid_o = verdict_i == VerdictRefuse;
+            if (verdict_i == VerdictRefuse) fail_code_o = refusal_i;
+            binds_o = verdict_i == VerdictRefuse && kind_i.is_pair && !kind_i.is_write;
+            received_ready_o = 1'b1;
+            if (!empty_i) way_o = WayDrop;
+            owed_bypass_o = kind_i.is_data && !kind_i.is_write;
+            state_d = Idle;
+          end
+        endcase
+      end
+
+      Offered: begin
+        if (accepted_q) begin
+          turns = head_info_i.last;
+          record_write_o = 1'b1;
+          grants_return_o = head_info_i.last && seen_i.rendezvous && seen_i.ample;
+          owed_bypass_o = !kind_i.is_write;
+          grants_ask_o = 1'b1;
+          way_o = WayBypass;
+          received_ready_o = 1'b1;
+          state_d = Idle;
+          offering_d = 1'b0;
+          answered_d = 1'b0;
+        end else begin
+          offering_d = 1'b0;
+          answered_d = 1'b0;
+          state_d = Store;
+        end
+      end
+
+      Store: begin
+        write_command_valid_o = free_valid_i && store_ready_i && !empty_i;
+        if (stores_i) begin
+          free_take_o = 1'b1;
+          record_write_o = !store_early_q;
+          received_ready_o = 1'b1;
+          if (!empty_i) way_o = WayBuffer;
+          state_d = Idle;
+        end
+      end
+
+      Kick: if (kick_ready_i) state_d = Idle;
+
+      ClearRead: begin
+        state_d = Idle;
+        if (untouched_i && !point_to_point_i && exchanges_i[pair_q.slot] && any_early_i) begin
+          // What was early for it is its own. A call that exchanges nothing with others has no sequence: that in its
+          // context may be a collective's, and what came early for it stays.
+          if (!must_wait_i) state_d = Adopt;
+        end else if (known_i && seen_i.written != '0) begin
+          // Segments on their way to buffers come first.
+        end else if (known_i && seen_i.listed) begin
+          state_d = ClearTake;
+        end else begin
+          if (known_i) begin
+            grants_return_o = seen_i.posted && seen_i.rendezvous && seen_i.ample;
+            grants_return_next_o = seen_i.next.posted && seen_i.next.ample;
+            record_write_o = 1'b1;
+          end
+          clear_rank_d = clear_rank_q + 1'b1;
+          if (clear_rank_q == '1) begin
+            cleared_d = !epoch_over_i;
+            forgets_o = !epoch_over_i;
+            if (epoch_over_i) begin
+              pair_d = '{slot: clear_slot_i, peer: '0};
+              state_d = WipeRead;
+            end
+          end
+        end
+      end
+      ClearTake: begin
+        record_write_o = 1'b1;
+        info_taken_d = seen_i.head;
+        signal_ends_d = 1'b1;
+        state_d = Idle;
+      end
+
+      WipeRead: begin
+        record_read_o = 1'b1;
+        early_op_o = EarlyAim;
+        early_bucket_o = bucket_t'(pair_q);
+        state_d = Wipe;
+      end
+      Wipe: begin
+        record_void_o = 1'b1;
+        record_write_o = 1'b1;
+        if (wipe_all_q) early_op_o = EarlyVoid;
+        pair_d = pair_q + 1'b1;
+        state_d = WipeRead;
+        if (wipe_ends) begin
+          wipe_all_d = 1'b0;
+          forgets_o = !wipe_all_q;
+          cleared_d = !wipe_all_q;
+          state_d = Idle;
+        end
+      end
+
+      default: state_d = Idle;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= WipeRead;
+      store_early_q <= 1'b0;
+      wipe_all_q <= 1'b1;
+      pair_q <= '0;
+      kick_q <= '0;
+      info_taken_q <= '0;
+      offering_q <= 1'b0;
+      offer_id_q <= '0;
+      offer_pair_q <= '0;
+      answered_q <= 1'b0;
+      accepted_q <= 1'b0;
+      elder_known_q <= 1'b0;
+      elder_q <= '0;
+      take_ready_q <= 1'b0;
+      head_answer_q <= 1'b0;
+      post_ready_q <= 1'b0;
+      adopt_ready_q <= 1'b0;
+      mute_q <= 1'b0;
+      signal_ends_q <= 1'b0;
+      matched_q <= 1'b0;
+      asked_q <= 1'b0;
+      clear_rank_q <= '0;
+      cleared_q <= 1'b0;
+    end else begin
+      state_q <= state_d;
+      store_early_q <= store_early_d;
+      pair_q <= next_pair_o;
+      kick_q <= kick_d;
+      info_taken_q <= info_taken_d;
+      offering_q <= offering_d;
+      offer_id_q <= offer_id_d;
+      offer_pair_q <= offer_pair_d;
+      answered_q <= answered_d;
+      accepted_q <= accepted_d;
+      wipe_all_q <= wipe_all_d;
+      elder_known_q <= elder_known_d && !forgets_o;
+      elder_q <= elder_d;
+      take_ready_q <= take_ready_o;
+      head_answer_q <= head_answer_o;
+      post_ready_q <= post_ready_o;
+      adopt_ready_q <= adopt_ready_o;
+      mute_q <= mute_d;
+      signal_ends_q <= signal_ends_d;
+      matched_q <= matched_d;
+      asked_q <= asked_d;
+      clear_rank_q <= clear_rank_d;
+      cleared_q <= cleared_d;
+    end
+  end
+
+  `ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      assert (!(state_q inside {Append, Take, HeadShow, Post, GrantStep, ClearTake}) || known_i || sweeps_i)
+        else $error("a record is used of a pair that is not known");
+      assert (state_q != Store || store_early_q || known_i) else $error("a segment is stored of an unknown pair");
+      assert (state_q != Offered || known_i) else $error("an offer of a pair that is not known");
+      assert (!(offering_d && !offering_q) || known_i) else $error("an offer to a pair that is not known");
+    end
+  end
+  `endif
+
+endmodule
