@@ -198,6 +198,26 @@ package unisono_switch_pkg;
     neighbour_t neighbour;
   } look_t;
 
+  // A message that a run carries, from the time when its receivers are asked, or its senders granted, until it is over;
+  // beside it stand the ports.
+  typedef struct packed {
+    logic          granted;       // its senders
+    logic          gone;          // all of it, into the fold
+    logic          several;       // of a collective whose blocks come by several ports
+    count_t        next;          // the run's position when it is over
+    logic          goes_down;     // as its tag says where it goes on
+    switch_tag_t   tag;           // with which it came
+    func_e         func;
+    datatype_e     dtype;
+    logic [31:0]   sequence_;
+    logic [31:0]   signature;
+    switch_bytes_t bytes;
+    switch_bytes_t done;          // bytes that have gone
+    switch_bytes_t limit;         // of the window
+    logic          extended;
+    extension_t    extension;
+  } transfer_t;
+
   // What the control has a port send. Rank, address, communicator and token are the port's to add.
   typedef struct packed {
     message_type_e kind;

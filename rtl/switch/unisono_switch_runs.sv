@@ -7,6 +7,7 @@
 // urgent, and after UrgentMost urgent ones anyhow. So no call depends on what a run was left with; only its time does.
 //
 // Latency: the choice is there 1 cycle after an event. Throughput: one choice per cycle.
+// Restrictions: a way is left 2 cycles after its choice or later.
 
 module unisono_switch_runs
   import unisono_switch_pkg::*;
@@ -55,7 +56,7 @@ module unisono_switch_runs
 
   runs_t [Ports-1:0]  event_of;            // the run, one bit
   ports_t [AllRuns-1:0] came;
-  runs_t              looked, ended, urgent, pending_q, took_urgent;
+  runs_t              looked, ended, urgent, pending_q, took_urgent, urgent_up;
   logic [Ways-1:0]    urgent_q, hit;
   ports_t             since, since_q;      // what has come of the run that is looked at
 
@@ -68,15 +69,17 @@ module unisono_switch_runs
     ended  = runs_t'(ended_valid_i) << ended_way_i[RunWidth:1];
   end
 
-  // The look sees what came before it was chosen. What comes in that cycle is remembered for the run that is chosen.
+  // The look sees what came before it was chosen. What comes in that cycle is remembered for the run that is chosen: it is
+  // compared a cycle later, and no way is left so soon.
   logic [Ports-1:0] before_valid_q;
   run_t [Ports-1:0] before_run_q;
+  ports_t           chosen_with;
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_since
-    assign since[p] = since_q[p] || (event_valid_i[p] && event_run_i[p] == way_i[RunWidth:1]) ||
-                      (before_valid_q[p] && before_run_q[p] == way_i[RunWidth:1]);
+    assign since[p]       = since_q[p] || (event_valid_i[p] && event_run_i[p] == way_i[RunWidth:1]);
+    assign chosen_with[p] = before_valid_q[p] && before_run_q[p] == way_i[RunWidth:1];
   end
   always_ff @(posedge clk_i) begin
-    since_q        <= take_i ? '0 : since;
+    since_q        <= take_i ? '0 : since | chosen_with;
     before_valid_q <= rst_ni ? event_valid_i : '0;
     before_run_q   <= event_run_i;
   end
@@ -85,7 +88,6 @@ module unisono_switch_runs
   localparam int unsigned CountWidth = $clog2(UrgentMost);
   logic [CountWidth-1:0] before_q;         // urgent ones since a pending one was there to go
   logic  due, by_urgent;
-  runs_t grant;
   run_t  index;
 
   // Each kind has turns of its own: one's choices must not decide where the other goes on.
@@ -104,15 +106,15 @@ module unisono_switch_runs
       .index_o  (indexes[k])
     );
   end
-  assign grant = grants[by_urgent];
   assign index = indexes[by_urgent];
   assign due       = before_q == '1;
   assign by_urgent = urgent != '0 && !(due && pending_q != '0);
   assign valid_o     = urgent != '0 || pending_q != '0;
   assign urgent_o    = by_urgent;
   assign yields_o    = !by_urgent && !due;
-  assign way_o       = {index, by_urgent && !urgent_q[{index, 1'b0}]};
-  assign took_urgent = take_i && by_urgent ? grant : '0;
+  // Of the urgent one, up goes first.
+  assign way_o       = {index, by_urgent && (grants[1] & urgent_up) == '0};
+  assign took_urgent = take_i && by_urgent ? grants[1] : '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) before_q <= '0;
@@ -120,31 +122,46 @@ module unisono_switch_runs
     else if (take_i && !due) before_q <= before_q + CountWidth'(1);
   end
 
+  // ---------------------------------------------------------------- the way that is left
+  // Found beside what becomes of the others, since whether it is left is known late.
+  logic   leave_hit;
+  ports_t leave_lacks;
+  assign leave_hit   = leave_any_i ? (leave_ports_i & since) != '0
+                                   : leave_ports_i != '0 && (leave_ports_i & ~since) == '0;
+  assign leave_lacks = leave_hit ? '0 : (leave_any_i ? leave_ports_i : leave_ports_i & ~since);
+
   // ---------------------------------------------------------------- the runs
   for (genvar r = 0; r < int'(AllRuns); r++) begin : gen_run
     logic opens, took_pending;
     assign opens        = open_valid_i && open_run_i == run_t'(r);
-    assign took_pending = take_i && !by_urgent && grant[r];
+    assign took_pending = take_i && !by_urgent && grants[0][r];
     assign urgent[r]    = urgent_q[2*r+:2] != '0;
+    assign urgent_up[r] = urgent_q[2*r];
 
     for (genvar d = 0; d < 2; d++) begin : gen_way
       localparam int unsigned Way = 2 * r + d;
-      logic   any_q, any, mine, took;
-      ports_t lacks_q, lacks, has;
-      assign mine  = looked[r] && way_i[0] == 1'(d);
-      assign any   = mine && leave_i ? leave_any_i : any_q;
-      assign lacks = mine && leave_i ? leave_ports_i : lacks_q;
-      assign has   = mine && leave_i ? since : came[r];
-      assign hit[Way] = any ? (lacks & has) != '0 : lacks != '0 && (lacks & ~has) == '0;
-      assign took  = took_urgent[r] && way_o[0] == 1'(d);
+      logic   any_q, mine, left, own_hit, took;
+      ports_t lacks_q;
+      assign mine     = looked[r] && way_i[0] == 1'(d);
+      assign left     = mine && leave_i;
+      assign own_hit  = any_q ? (lacks_q & came[r]) != '0 : lacks_q != '0 && (lacks_q & ~came[r]) == '0;
+      assign hit[Way] = left ? leave_hit : own_hit;
+      assign took     = took_urgent[r] && urgent_up[r] == (d == 0);
       always_ff @(posedge clk_i) begin
         if (!rst_ni || opens) begin
           any_q         <= 1'b1;
           lacks_q       <= '1;
           urgent_q[Way] <= 1'b0;
         end else begin
-          any_q         <= any && !hit[Way];
-          lacks_q       <= hit[Way] ? '0 : (any ? lacks : lacks & ~has);
+          if (left) begin
+            any_q   <= leave_any_i && !leave_hit;
+            lacks_q <= leave_lacks;
+          end else if (own_hit) begin
+            any_q   <= 1'b0;
+            lacks_q <= '0;
+          end else if (!any_q) begin
+            lacks_q <= lacks_q & ~came[r];
+          end
           urgent_q[Way] <= (urgent_q[Way] && !took) || hit[Way] || (mine && again_way_i) ||
                            (ended[r] && ended_way_i[0] == 1'(d));
         end
@@ -163,7 +180,7 @@ module unisono_switch_runs
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert (!take_i || valid_o) else $error("%m: nothing is there to be looked at");
-      assert (!take_i || valid_o && ((by_urgent ? urgent : pending_q) & grant) != '0)
+      assert (!take_i || valid_o && ((by_urgent ? urgent : pending_q) & grants[by_urgent]) != '0)
         else $error("%m: a run is chosen that nobody wants");
     end
   end

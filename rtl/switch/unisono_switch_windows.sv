@@ -7,7 +7,9 @@
 // A window goes from what has not gone on. It is raised when a quarter of it or the message's end is gained: a neighbour
 // needs some segments' time to answer, and should not run dry meanwhile.
 //
-// Latency: 0 cycles.
+// Latency: 1 cycle. Throughput: one message per cycle.
+// Restrictions: what becomes of a message is said while the answers for it are there. Who asks the second time has not
+// granted another one since.
 
 module unisono_switch_windows
   import unisono_switch_pkg::*;
@@ -20,10 +22,10 @@ module unisono_switch_windows
 
   // The message of the run looked at.
   input  run_t                  run_i,
-  input  switch_bytes_t         segment_i,      // bytes of a segment
+  input  logic [15:0]           segment_i,      // bytes of a segment
   input  switch_bytes_t         bytes_i,        // of the message
   input  switch_bytes_t         done_i,         // that have gone on
-  input  logic [CountWidth-1:0] outstanding_i,  // segments of these that are still being folded
+  input  logic [CountWidth-1:0] outstanding_next_i,  // segments of these that are still being folded in the next cycle
   input  logic                  granted_i,      // its senders have a window
   input  switch_bytes_t         limit_i,        // of that
   input  logic                  extended_i,     // it has this extension
@@ -45,25 +47,54 @@ module unisono_switch_windows
   localparam int unsigned ExtendedSegments = WindowSegments * WindowFactor;
   localparam int unsigned ExtendedRaise = ExtendedSegments / 4;
 
+  localparam int unsigned HeldBits = 16 + CountWidth;
+  typedef logic [HeldBits-1:0] held_t;
+
   logic [Extensions-1:0] lent_q;
   run_t [Extensions-1:0] lent_to_q;
-  logic                  is_extended;
-  switch_bytes_t         kept_end, most, raise_least;
+  extension_t            free;
+  logic                  lends, is_extended;
+  switch_bytes_t         segment, size, least, further;
 
   always_comb begin
-    free_o = '0;
-    for (int x = int'(Extensions) - 1; x >= 0; x--) if (!lent_q[x]) free_o = extension_t'(x);
+    free = '0;
+    for (int x = int'(Extensions) - 1; x >= 0; x--) if (!lent_q[x]) free = extension_t'(x);
   end
-  assign lends_o     = lent_q != '1 && bytes_i > segment_i * switch_bytes_t'(WindowSegments);
-  assign is_extended = granted_i ? extended_i : lends_o;
+  assign segment     = switch_bytes_t'(segment_i);
+  assign lends       = lent_q != '1 && bytes_i > segment * switch_bytes_t'(WindowSegments);
+  assign is_extended = granted_i ? extended_i : lends;
+  assign size        = is_extended ? segment * switch_bytes_t'(ExtendedSegments)
+                                   : segment * switch_bytes_t'(WindowSegments);
+  assign least       = is_extended ? segment * switch_bytes_t'(ExtendedRaise) : segment * switch_bytes_t'(RaiseSegments);
+  assign further     = limit_i + least;
 
-  assign kept_end    = done_i - segment_i * switch_bytes_t'(outstanding_i);
-  assign most        = (granted_i ? kept_end : '0) +
-                       segment_i * (is_extended ? switch_bytes_t'(ExtendedSegments) : switch_bytes_t'(WindowSegments));
-  assign end_o       = most < bytes_i ? most : bytes_i;
-  assign raise_least = segment_i * (is_extended ? switch_bytes_t'(ExtendedRaise) : switch_bytes_t'(RaiseSegments));
-  assign raises_o    = granted_i && limit_i != bytes_i && done_i >= segment_i * switch_bytes_t'(outstanding_i) &&
-                       end_o > limit_i && (end_o == bytes_i || end_o - limit_i >= raise_least);
+  // The window would end at base - held, or at the message's end; and a raise is worth it if that is at least `further`,
+  // or the end. What is held back is known last, so all else is subtracted before.
+  switch_bytes_t base_q, done_q, bytes_q;
+  held_t         held_q;
+  logic          may_raise_q;
+  logic signed [$bits(switch_bytes_t):0] gain_q;  // base less what it must reach
+  switch_bytes_t base, most;
+  held_t         held;
+  // Few bits of a count: sums, not a multiplier's.
+  always_comb begin
+    held = '0;
+    for (int b = 0; b < int'(CountWidth); b++) if (outstanding_next_i[b]) held += held_t'(segment_i) << b;
+  end
+  assign base = (granted_i ? done_i : '0) + size;
+  always_ff @(posedge clk_i) begin
+    lends_o     <= lends;
+    free_o      <= free;
+    base_q      <= base;
+    done_q      <= done_i;
+    bytes_q     <= bytes_i;
+    held_q      <= granted_i ? held : '0;
+    may_raise_q <= granted_i && limit_i != bytes_i;
+    gain_q      <= {1'b0, base} - {1'b0, further < bytes_i ? further : bytes_i};
+  end
+  assign most     = base_q - switch_bytes_t'(held_q);
+  assign end_o    = most < bytes_q ? most : bytes_q;
+  assign raises_o = may_raise_q && done_q >= switch_bytes_t'(held_q) && gain_q >= $signed({1'b0, switch_bytes_t'(held_q)});
 
   // Who has which extension.
   for (genvar x = 0; x < int'(Extensions); x++) begin : gen_extension

@@ -371,7 +371,7 @@ def summary(known: dict[str, Figures]) -> list[str]:
         row("all of these", sum_of(ENGINE, known)),
         ["ACCL (H2RC 2021)", "78-81", "", "37.5-84.5", "27-56"],
         ["ACCL+ (OSDI 2024)", "158", "", "115", "144"],
-        row("switch of 8 ports, without its control", sum_of(["switch"], known)),
+        row("switch of 8 ports", sum_of(["switch"], known)),
         ["target", "<= 350", "", "", ""],
         ["ACiS (Haghi 2023), radix 8, fp64 sums", "700", "", "", ""],
     ]

@@ -74,6 +74,7 @@ async def random_events(dut: Any) -> None:
     await start_clock_and_reset(dut)
     model, seen, width = Model(ports), Counter[str](), (ENTRIES * RUNS - 1).bit_length()
     dut.way_i.value = 2 * FIRST
+    just_taken = False
     for _ in range(scaled(8000)):
         await FallingEdge(dut.clk_i)
         runs, by_urgent, yields = model.choice()
@@ -88,12 +89,13 @@ async def random_events(dut: Any) -> None:
         # What comes, what is left, what is over.
         events = {p: rng.randrange(USED) for p in range(ports) if rng.random() < 0.08}
         run, way = model.looked
-        leaves, leave_any = rng.random() < 0.3, rng.random() < 0.4
+        # No way is left in the cycle after its choice.
+        leaves, leave_any = not just_taken and rng.random() < 0.35, rng.random() < 0.4
         leave_ports = {p for p in range(ports) if rng.random() < rng.choice((0.0, 0.3, 0.7))}
         again_way, again_run = rng.random() < 0.05, rng.random() < 0.05
         ended = (rng.randrange(USED), rng.randrange(2)) if rng.random() < 0.05 else None
         opened = rng.randrange(USED) if rng.random() < 0.02 else None
-        dut.take_i.value = int(takes)
+        dut.take_i.value, just_taken = int(takes), takes
         dut.event_valid_i.value = sum(1 << p for p in events)
         dut.event_run_i.value = sum(FIRST + one << width * p for p, one in events.items())
         dut.leave_i.value, dut.leave_any_i.value = int(leaves), int(leave_any)

@@ -33,6 +33,23 @@ LOOK: Layout = {
     "whole": 1,
     "neighbour": NEIGHBOUR,
 }
+TRANSFER: Layout = {
+    "granted": 1,
+    "gone": 1,
+    "several": 1,
+    "next": 14,
+    "goes_down": 1,
+    "tag": 24,
+    "func": 8,
+    "dtype": 6,
+    "sequence": 32,
+    "signature": 32,
+    "bytes": 48,
+    "done": 48,
+    "limit": 48,
+    "extended": 1,
+    "extension": (EXTENSIONS - 1).bit_length(),
+}
 SEND: Layout = {
     "kind": 4,
     "by_grant": 1,
