@@ -207,7 +207,7 @@ module unisono_rbm
   bucket_t early_bucket;
   logic early_pending, any_early, early_has, renews, sweeps, early_link_write, early_hold, early_last;
   logic early_give_back, early_mute, early_fail, early_bad;
-  logic store_early, appends, accepted;
+  logic store_early, appends, accepted, early_renew;
   buffer_t early_look, early_link_buffer, early_link_next, early_at;
   adopted_t adopted;
   logic store_ready, shown_valid, shown_take, shown_bad;
@@ -332,7 +332,8 @@ module unisono_rbm
     .clk_i, .rst_ni, .op_i(early_op), .bucket_i(early_bucket), .append_i(shown.buffer),
     .store_i(free_take && store_early), .pending_o(early_pending), .any_o(any_early), .has_o(early_has),
     .peer_i(pair.peer), .context_i(own_q), .key_i(early_key_q), .active_i(active[pair.slot]),
-    .wipe_i(wipe), .begins_valid_i, .begins_communicator_i, .renews_o(renews), .sweeps_o(sweeps),
+    .wipe_i(wipe), .begins_valid_i, .begins_communicator_i, .renews_o(renews), .renew_i(early_renew),
+    .sweeps_o(sweeps),
     .look_o(early_look), .info_i(info), .bad_i(bad), .link_i(link), .link_write_o(early_link_write),
     .link_buffer_o(early_link_buffer), .link_next_o(early_link_next),
     .hold_o(early_hold), .last_o(early_last), .at_o(early_at), .give_back_o(early_give_back), .mute_o(early_mute),
@@ -387,7 +388,7 @@ module unisono_rbm
     .owed_bypass_o(owed_bypass), .signal_o(signal), .signal_mute_o(signal_mute), .signal_buffer_o(signal_buffer),
     .signal_full_i(signal_full), .store_ready_i(store_ready), .shown_valid_i(shown_valid), .shown_bad_i(shown_bad),
     .store_o(store), .shown_i(shown), .shown_take_o(shown_take), .appends_o(appends),
-    .early_op_o(early_op), .early_bucket_o(early_bucket), .store_early_o(store_early),
+    .early_op_o(early_op), .early_renew_o(early_renew), .early_bucket_o(early_bucket), .store_early_o(store_early),
     .must_wait_i(must_wait), .untouched_i(untouched), .early_pending_i(early_pending), .any_early_i(any_early),
     .early_has_i(early_has), .renews_i(renews), .sweeps_i(sweeps), .early_hold_i(early_hold),
     .early_last_i(early_last), .early_give_back_i(early_give_back), .early_mute_i(early_mute),

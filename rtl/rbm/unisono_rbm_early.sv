@@ -42,7 +42,8 @@ module unisono_rbm_early
   // A communicator begins anew.
   input  logic          begins_valid_i,
   input  communicator_t begins_communicator_i,
-  output logic          renews_o,                    // so EarlyRenew has something to do
+  output logic          renews_o,                    // some do
+  input  logic          renew_i,                     // what is early of them goes away; no operation in this cycle
   output logic          sweeps_o,                    // so EarlySweep has
 
   // The segment that is looked at: its buffer, in the next cycle what is known of it, and the next in its list.
@@ -163,12 +164,10 @@ module unisono_rbm_early
 
   // Apart from what follows from it.
   always_comb begin
-    unique case (op_i)
-      EarlyLook, EarlyAim: bucket_d = bucket_i;
-      EarlySweep: bucket_d = sweep_bucket_q;
-      EarlyBegin: bucket_d = hash(context_i.communicator, peer_i, key_i);
-      default: bucket_d = bucket_q;
-    endcase
+    bucket_d = bucket_q;
+    if ((op_i & (EarlyLook | EarlyAim)) != '0) bucket_d = bucket_i;
+    if ((op_i & EarlySweep) != '0) bucket_d = sweep_bucket_q;
+    if ((op_i & EarlyBegin) != '0) bucket_d = hash(context_i.communicator, peer_i, key_i);
   end
 
   always_comb begin
@@ -215,12 +214,6 @@ module unisono_rbm_early
       EarlyVoid: begin
         write = 1'b1;
         valid = 1'b0;
-      end
-      EarlyRenew: begin
-        renewed_d = '0;
-        renews_d = 1'b0;
-        sweeping_d = renewed_q;
-        sweeps_d = 1'b1;
       end
       EarlySweep, EarlyBegin: begin
         read = 1'b1;
@@ -294,6 +287,12 @@ module unisono_rbm_early
       end
       default: ;
     endcase
+    if (renew_i) begin
+      renewed_d = '0;
+      renews_d = 1'b0;
+      sweeping_d = renewed_q;
+      sweeps_d = 1'b1;
+    end
   end
 
   `ifndef SYNTHESIS
@@ -301,6 +300,7 @@ module unisono_rbm_early
     if (rst_ni) begin
       assert (!(store_i && op_i == EarlyAppend)) else $error("a segment is stored while another is appended");
       assert (op_i != EarlyAppend || pending_o) else $error("a segment is appended that was not on its way");
+      assert (!renew_i || op_i == EarlyNone) else $error("communicators begin anew amid an operation");
       assert (op_i != EarlyBegin || !pending_o) else $error("a list is gone through too early");
     end
   end

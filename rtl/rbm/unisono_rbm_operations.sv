@@ -110,6 +110,7 @@ module unisono_rbm_operations
 
   // Early segments.
   output early_op_e early_op_o,
+  output logic     early_renew_o,                    // apart, so that what is looked at does not wait for it
   output bucket_t  early_bucket_o,
   output logic     store_early_o,
   input  logic     must_wait_i, untouched_i, early_pending_i, any_early_i, early_has_i, renews_i, sweeps_i,
@@ -188,6 +189,7 @@ module unisono_rbm_operations
                 bucket: hash(head_info_i.communicator, head_info_i.source, head_info_i.key),
                 buffer: free_buffer_i, empty: empty_i};
     early_op_o = EarlyNone;
+    early_renew_o = 1'b0;
     early_bucket_o = shown_i.bucket;
     store_early_d = store_early_q;
     mute_d = 1'b0;
@@ -230,7 +232,7 @@ module unisono_rbm_operations
           early_op_o = EarlySweep;
           if (early_has_i) state_d = AdoptRead;
         end else if (renews_i && !early_pending_i && payload_idle_i && !offering_q) begin
-          early_op_o = EarlyRenew;
+          early_renew_o = 1'b1;
         end else if (clear_valid_i && !cleared_q && !clear_failed_i) begin
           forgets_o = !epoch_over_i;
           cleared_d = !epoch_over_i;

@@ -164,18 +164,18 @@ package unisono_rbm_pkg;
   } pending_t;
 
   // What is done with early segments in this cycle; see unisono_rbm_early.
-  typedef enum logic [3:0] {
-    EarlyNone,
-    EarlyLook,                   // at a list, to append to it
-    EarlyAppend,                 // to the list that was looked at
-    EarlyBegin,                  // with the list of the pair under way
-    EarlyRead,                   // the list's next segment
-    EarlyCheck,                  // whose it is
-    EarlyEnd,                    // with the list
-    EarlyRenew,                  // what is early of communicators that begin anew goes away
-    EarlySweep,                  // begin with the next list, for that
-    EarlyAim,                    // at a list, to empty it
-    EarlyVoid                    // the list is empty, whatever there was
+  // One bit each, so that what an operation looks at is found soon.
+  typedef enum logic [8:0] {
+    EarlyNone = 9'd0,
+    EarlyLook = 9'd1,            // at a list, to append to it
+    EarlyAppend = 9'd2,          // to the list that was looked at
+    EarlyBegin = 9'd4,           // with the list of the pair under way
+    EarlyRead = 9'd8,            // the list's next segment
+    EarlyCheck = 9'd16,          // whose it is
+    EarlyEnd = 9'd32,            // with the list
+    EarlySweep = 9'd64,          // begin with the next list, for communicators that begin anew
+    EarlyAim = 9'd128,           // at a list, to empty it
+    EarlyVoid = 9'd256           // the list is empty, whatever there was
   } early_op_e;
 
   // Where a payload goes.

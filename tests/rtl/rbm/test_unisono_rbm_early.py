@@ -8,7 +8,7 @@ from calls import INFO, Context, pack, unpack
 from cocotb.triggers import ReadOnly, RisingEdge
 from hdl import scaled, simulate
 
-NONE, LOOK, APPEND, BEGIN, READ, CHECK, END, RENEW, SWEEP, AIM, VOID = range(11)
+NONE, LOOK, APPEND, BEGIN, READ, CHECK, END, SWEEP, AIM, VOID = 0, *(1 << bit for bit in range(9))
 ADOPTED = [("requested", 1), ("bound", 1), ("listed", 1), ("head", 10), ("tail", 10), ("total", 48), ("received", 48)]
 INPUTS = ("op", "bucket", "append", "store", "wipe", "peer", "context", "key", "active", "begins_valid", "info", "bad")
 BUCKETS = 512
@@ -27,7 +27,7 @@ class Early:
         self.infos, self.links, self.bad = {}, {}, {}
         self.free = list(range(1024))
         rng.shuffle(self.free)
-        for name in (*INPUTS, "begins_communicator", "link", "give_back_full", "grant_ready"):
+        for name in (*INPUTS, "begins_communicator", "renew", "link", "give_back_full", "grant_ready"):
             getattr(dut, f"{name}_i").value = 0
 
     def out(self, name):
@@ -155,7 +155,8 @@ class Early:
         await self.step(NONE, begins_valid=1, begins_communicator=communicator)
         await self.step(NONE, begins_valid=0)
         assert self.now["renews"]
-        await self.step(RENEW)
+        await self.step(NONE, renew=1)
+        self.dut.renew_i.value = 0
 
         def check(buffer, full, ready):
             goes = self.infos[buffer]["communicator"] == communicator
