@@ -172,6 +172,6 @@ async def random_arrivals(dut):
     assert min(grants.seen["waits already"], grants.seen["nothing due"]) > 10, grants.seen
 
 
-@pytest.mark.parametrize(("segments", "buffers"), [(4, 28), full(16, 512)])
+@pytest.mark.parametrize(("segments", "buffers"), [(4, 28), full(16, 96)])
 def test_unisono_rbm_grants(segments, buffers):
     simulate("unisono_rbm_grants", __file__, {"GrantSegments": segments, "GrantBuffers": buffers})
