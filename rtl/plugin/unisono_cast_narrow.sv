@@ -52,67 +52,8 @@ module unisono_cast_narrow
   logic step;
   assign in_ready_o = step;
 
-  // A number on its way to fp16: its significand is shifted right until its exponent is one of
-  // fp16.
-  typedef struct packed {
-    logic        sign;
-    // less the one that the hidden bit adds
-    logic [4:0]  exp;
-    logic        nan;
-    logic        inf;
-    logic [23:0] sig;
-    logic        lost;
-    logic [3:0]  right;
-    logic [31:0] raw;
-  } lane_t;
-
-  function automatic lane_t begin_fp16(logic [31:0] raw);
-    lane_t lane;
-    logic [7:0] exp, below;
-    exp = raw[30:23];
-    below = 8'd113 - exp;
-    lane.sign = raw[31];
-    lane.nan = exp == 8'hff && raw[22:0] != '0;
-    // 2^16 and more; what rounds up to it gets there by its carry.
-    lane.inf = exp >= 8'd143;
-    lane.sig = {exp != '0, raw[22:0]};
-    lane.lost = 1'b0;
-    lane.raw = raw;
-    if (exp >= 8'd113) begin
-      lane.exp = 5'(exp - 8'd113);
-      lane.right = 4'd0;
-    end else begin
-      // Shifted by 13 or more, it is less than half of the least subnormal: only not zero.
-      lane.exp = 5'd0;
-      lane.right = below > 8'd13 ? 4'd13 : below[3:0];
-    end
-    return lane;
-  endfunction
-
-  function automatic lane_t shift_fp16(lane_t lane_in);
-    lane_t lane;
-    lane = lane_in;
-    lane.sig = lane_in.sig >> lane_in.right;
-    lane.lost = (lane_in.sig & ~(24'hffffff << lane_in.right)) != '0;
-    return lane;
-  endfunction
-
-  // The shift has been done.
-  // verilator lint_off UNUSEDSIGNAL
-  function automatic logic [15:0] end_fp16(lane_t lane);
-  // verilator lint_on UNUSEDSIGNAL
-    logic round;
-    logic [14:0] rounded;
-    round = lane.sig[12] && (lane.sig[13] || lane.sig[11:0] != '0 || lane.lost);
-    rounded = {lane.exp, 10'b0} + 15'(lane.sig[23:13]) + 15'(round);
-    if (lane.nan) return {lane.sign, 6'h3f, lane.raw[21:13]};
-    if (lane.inf) return {lane.sign, 5'h1f, 10'b0};
-    return {lane.sign, rounded};
-  endfunction
-
   logic [2:0] valid_q;
   side_t side_q0, side_q1, side_q2;
-  lane_t [Lanes-1:0] lane_q0, lane_q1;
   logic [Lanes-1:0][15:0] narrow_q2;
   logic [DataBytes*8-1:0] data_q2;
   always_ff @(posedge clk_i) begin
@@ -129,20 +70,19 @@ module unisono_cast_narrow
         last: in_last_i,
         user: in_user_i
       };
-      for (int unsigned i = 0; i < Lanes; i++) lane_q0[i] <= begin_fp16(in_data_i[32*i+:32]);
     end
-    if (step && valid_q[0]) begin
-      side_q1 <= side_q0;
-      for (int unsigned i = 0; i < Lanes; i++) lane_q1[i] <= shift_fp16(lane_q0[i]);
-    end
-    if (step && valid_q[1]) begin
-      side_q2 <= side_q1;
-      for (int unsigned i = 0; i < Lanes; i++) begin
-        narrow_q2[i] <= side_q1.mode == CastModeBf16 ? narrow_bf16(lane_q1[i].raw)
-                                                     : end_fp16(lane_q1[i]);
-        data_q2[32*i+:32] <= lane_q1[i].raw;
-      end
-    end
+    if (step && valid_q[0]) side_q1 <= side_q0;
+    if (step && valid_q[1]) side_q2 <= side_q1;
+  end
+  for (genvar i = 0; i < int'(Lanes); i++) begin : gen_lane
+    unisono_half_narrow u_lane (
+      .clk_i,
+      .step_i  ({3{step}} & {valid_q[1:0], in_valid_i}),
+      .brain_i (side_q1.mode == CastModeBf16),
+      .number_i(in_data_i[32*i+:32]),
+      .half_o  (narrow_q2[i]),
+      .number_o(data_q2[32*i+:32])
+    );
   end
 
   // Packing. The lower half of a word waits for the upper one, or for the packet's end.

@@ -13,8 +13,8 @@
 // A fold goes at the pace of the plugin that computes it; a start that is faster than the one before it waits until it
 // does not overtake that in any cell.
 //
-// Sums and products of fp16 and bf16 over several ports round once: their words take two cycles, and their results are
-// fp32, to be narrowed by unisono_cast_narrow as result_mode_o says.
+// Sums and products of fp16 and bf16 over several ports round once: their running values and results are fp32, twice as
+// many bits, to be narrowed by unisono_switch_narrow as result_mode_o says.
 //
 // Latency: k * (pace_latency + InputRegister) + 3 cycles from a start that need not wait to the first result of k ports;
 // of one port, at the pace of the fastest plugin.
@@ -55,6 +55,7 @@ module unisono_switch_chain
   // At the port of the last child.
   output logic [Ports-1:0]                  result_valid_o,
   output logic [Ports-1:0][DataBits-1:0]    result_data_o,
+  output logic [Ports-1:0][DataBits-1:0]    result_upper_o, // of results that are to be narrowed: the upper half
   output logic [Ports-1:0][SwitchBytes-1:0] result_keep_o,
   output logic [Ports-1:0]                  result_last_o,
   output logic [Ports-1:0][1:0]             result_mode_o,  // cast_mode_e
@@ -66,9 +67,8 @@ module unisono_switch_chain
   end
 
   localparam int unsigned SlowestLatency = pace_latency(Funcs[FuncProd[4:0]] ? 2 : 1) + 32'(InputRegister);
-  // Cycles until a cell is free: the last cell of a start begins (Ports - 1) * Latency later, with two cycles a word.
-  localparam int unsigned BusyBits = $clog2(Ports * SlowestLatency + 2 * (1 << CountBits));
-  localparam int unsigned HalfBytes = SwitchBytes / 2;
+  // Cycles until a cell is free: the last cell of a start begins (Ports - 1) * Latency later.
+  localparam int unsigned BusyBits = $clog2(Ports * SlowestLatency + (1 << CountBits));
 
   typedef logic [Ports-1:0] ports_t;
   typedef logic [BusyBits-1:0] busy_t;
@@ -81,8 +81,6 @@ module unisono_switch_chain
     datatype_e          dtype;
     pace_e              pace;
     logic               wide;
-    logic               upper;   // of a wide word's halves
-    logic               whole;   // the own word ends with this
     ports_t             rest;    // ports that it has still to go to
   } beat_t;
 
@@ -178,8 +176,6 @@ module unisono_switch_chain
   // neither.
   busy_t [Ports-1:0] busy_q;
   pace_e [Ports-1:0] pace_q;     // of that start
-  busy_t             beats;      // that a start takes, at most
-  assign beats = start_q.wide ? {busy_t'(start_q.words) << 1} : busy_t'(start_q.words);
 
   always_comb begin
     start_free = 1'b1;
@@ -193,7 +189,7 @@ module unisono_switch_chain
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_busy
     always_ff @(posedge clk_i) begin
       if (!rst_ni) busy_q[p] <= '0;
-      else if (go && start_q.ports[p]) busy_q[p] <= start_q.offset[p] + beats + more(start_q.pace) - busy_t'(1);
+      else if (go && start_q.ports[p]) busy_q[p] <= start_q.offset[p] + busy_t'(start_q.words) + more(start_q.pace) - busy_t'(1);
       else if (busy_q[p] != '0) busy_q[p] <= busy_q[p] - busy_t'(1);
       if (go && start_q.ports[p]) pace_q[p] <= start_q.pace;
     end
@@ -201,7 +197,7 @@ module unisono_switch_chain
 
   // ---------------------------------------------------------------- cells
   ports_t                             out_valid, out_last;
-  logic [Ports-1:0][DataBits-1:0]     out_data;
+  logic [Ports-1:0][DataBits-1:0]     out_data, out_upper;
   logic [Ports-1:0][SwitchBytes-1:0]  out_keep;
   inside_t [Ports-1:0]                out_user;
   ports_t                             feeds;        // the cell begins with its own word
@@ -210,23 +206,17 @@ module unisono_switch_chain
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_cell
     // The port's own words, where it is the first of a start.
     words_t left_q;
-    beat_t  feed_q, feed;
-    logic   feed_last, upper_some;
+    beat_t  feed_q;
+    logic   feed_last;
 
     assign feeds[p]   = left_q != '0;
-    // A word whose upper half is empty ends in its lower one.
-    assign upper_some = own_keep_i[p][HalfBytes];
-    always_comb begin
-      feed       = feed_q;
-      feed.whole = !feed_q.wide || feed_q.upper || !upper_some;
-      feed_last  = feed.whole && left_q == words_t'(1);
-    end
+    assign feed_last  = left_q == words_t'(1);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         left_q <= '0;
       end else if (go && start_q.first[p]) begin
         left_q <= start_q.words;
-      end else if (feeds[p] && feed.whole) begin
+      end else if (feeds[p]) begin
         left_q <= left_q - words_t'(1);
       end
       if (go && start_q.first[p]) begin
@@ -236,35 +226,33 @@ module unisono_switch_chain
           dtype: start_q.dtype,
           pace: start_q.pace,
           wide: start_q.wide,
-          upper: 1'b0,
-          whole: 1'b0,
           rest: start_q.ports & ~start_q.first
         };
-      end else if (feeds[p]) begin
-        feed_q.upper <= !feed.whole;
       end
     end
 
     // The running value: from one of the cells of lower numbers.
-    logic [DataBits-1:0] running;
+    logic [DataBits-1:0] running, running_upper;
     beat_t               came, beat;
     logic                came_last, comes;
     inside_t             user;
 
     always_comb begin
       running   = '0;
+      running_upper = '0;
       came      = '0;
       came_last = 1'b0;
       given[p]  = '0;
       for (int from = 0; from < p; from++) begin
         given[p][from] = out_valid[from] && out_user[from].next[p];
         running   |= out_data[from] & {DataBits{given[p][from]}};
+        running_upper |= out_upper[from] & {DataBits{given[p][from]}};
         came      |= out_user[from].beat & {$bits(beat_t) {given[p][from]}};
         came_last |= out_last[from] && given[p][from];
       end
     end
     assign comes     = given[p] != '0;
-    assign beat      = comes ? came : feed;
+    assign beat      = comes ? came : feed_q;
     always_comb begin
       ports_t next;
       next           = beat.rest & (-beat.rest);
@@ -272,7 +260,7 @@ module unisono_switch_chain
       user.beat      = beat;
       user.beat.rest = beat.rest & ~next;
     end
-    assign own_ready_o[p] = (comes || feeds[p]) && beat.whole;
+    assign own_ready_o[p] = comes || feeds[p];
 
     unisono_switch_fold #(
       .Datatypes(Datatypes),
@@ -285,17 +273,18 @@ module unisono_switch_chain
       .in_valid_i  (comes || feeds[p]),
       .in_first_i  (!comes),
       .in_running_i(running),
+      .in_running_upper_i(running_upper),
       .in_own_i    (own_data_i[p]),
       .in_keep_i   (own_keep_i[p]),
       .in_func_i   (beat.func),
       .in_dtype_i  (beat.dtype),
       .in_pace_i   (beat.pace),
       .in_wide_i   (beat.wide),
-      .in_upper_i  (beat.upper),
       .in_last_i   (comes ? came_last : feed_last),
       .in_user_i   (user),
       .out_valid_o (out_valid[p]),
       .out_data_o  (out_data[p]),
+      .out_upper_o (out_upper[p]),
       .out_keep_o  (out_keep[p]),
       .out_last_o  (out_last[p]),
       .out_user_o  (out_user[p])
@@ -305,6 +294,7 @@ module unisono_switch_chain
     always_ff @(posedge clk_i) begin
       result_valid_o[p] <= rst_ni && out_valid[p] && out_user[p].next == '0;
       result_data_o[p]  <= out_data[p];
+      result_upper_o[p] <= out_upper[p];
       result_keep_o[p]  <= out_keep[p];
       result_last_o[p]  <= out_last[p];
       result_tag_o[p]   <= out_user[p].beat.tag;

@@ -2,12 +2,20 @@
 // children before it, or begins with its own word.
 //
 // A word takes the time of in_pace_i, and all words of a fold have the pace of its function's plugin, those that pass,
-// too. Who gives words sees to it that those of different paces do not meet at the end. Sums and products of fp16 and bf16 round once, at the end of a fold: such words are combined as fp32, each
-// own word in two halves (in_wide_i, in_upper_i), and running values are fp32.
+// too. Who gives words sees to it that those of different paces do not meet at the end. A first word of a sum passes as
+// the sum of it and -0, which it is, bit for bit; NaN becomes quiet, as it would with the next word.
+//
+// Sums and products of fp16 and bf16 round once, at the end of a fold: such words (in_wide_i) are combined as fp32, twice
+// as many bits. A second array of adders has the upper half; the first one has none for 16 bits, which no fold adds.
 //
 // Latency: pace_latency: 3 cycles, 8 of floating-point sums, 11 of products; and 1 for the input register.
 // Throughput: one word per cycle. No back-pressure.
-// Restrictions: in_pace_i is that of in_func_i and in_dtype_i, but for words that pass. in_func_i is built, and defined on in_dtype_i. in_wide_i only for sums and products of fp16 and bf16.
+// Restrictions: in_pace_i is that of in_func_i and in_dtype_i, but for words of one port. in_func_i is built, and defined
+// on in_dtype_i. in_wide_i only for sums and products of fp16 and bf16.
+
+// The upper half goes along with the lower one, which says when it is there; without halves nobody looks at it.
+// verilator lint_off UNUSEDSIGNAL
+// verilator lint_off PINCONNECTEMPTY
 
 module unisono_switch_fold
   import unisono_spec_pkg::*;
@@ -27,19 +35,20 @@ module unisono_switch_fold
   input  logic                   in_valid_i,
   input  logic                   in_first_i,    // there is no running value
   input  logic [DataBits-1:0]    in_running_i,  // the first operand
+  input  logic [DataBits-1:0]    in_running_upper_i,  // with in_wide_i: of the upper half of the own word
   input  logic [DataBits-1:0]    in_own_i,      // the second
   input  logic [SwitchBytes-1:0] in_keep_i,     // of the own word
   input  func_e                  in_func_i,
   input  datatype_e              in_dtype_i,    // of the call
   input  pace_e                  in_pace_i,
   input  logic                   in_wide_i,
-  input  logic                   in_upper_i,    // which half of the own word
   input  logic                   in_last_i,
   input  logic [UserBits-1:0]    in_user_i,
 
   output logic                   out_valid_o,
   output logic [DataBits-1:0]    out_data_o,
-  output logic [SwitchBytes-1:0] out_keep_o,    // with in_wide_i, of the numbers of fp32
+  output logic [DataBits-1:0]    out_upper_o,   // with in_wide_i
+  output logic [SwitchBytes-1:0] out_keep_o,    // of the own word
   output logic                   out_last_o,
   output logic [UserBits-1:0]    out_user_o
 );
@@ -54,40 +63,60 @@ module unisono_switch_fold
   localparam bit HasHalves = (Datatypes & HalfDatatypes) != '0 && (Funcs[1] || Funcs[2]);
 
   // ---------------------------------------------------------------- operands
-  logic [DataBits-1:0]    half;
-  logic [SwitchBytes-1:0] half_keep;
-  logic                   wide;
+  logic [1:0][DataBits-1:0] half;     // of the own word, as fp32
+  logic                     wide;
 
   assign wide = HasHalves && in_wide_i;
 
   typedef struct packed {
     logic                   first;
+    logic                   wide;
     logic [DataBits-1:0]    running;
+    logic [DataBits-1:0]    running_upper;
     logic [DataBits-1:0]    own;
+    logic [DataBits-1:0]    own_upper;
     logic [SwitchBytes-1:0] keep;
-    func_e                  func;     // of this word: the first one passes
+    func_e                  func;     // of this word: one that passes as it is has none
     datatype_e              dtype;
     pace_e                  pace;
     logic                   last;
     logic [UserBits-1:0]    user;
   } operands_t;
 
+  // What leaves a number as it is, where a first word passes by a plugin of floating point.
+  typedef logic [DataBits-1:0] word_t;
+  function automatic word_t neutral(logic is_product, logic is_double);
+    if (is_product) return {SwitchBytes / 4{32'h3f80_0000}};
+    return is_double ? {SwitchBytes / 8{64'h8000_0000_0000_0000}} : {SwitchBytes / 4{32'h8000_0000}};
+  endfunction
+
   operands_t    in, word;
   logic         word_valid;
+  logic         passes;               // as it is
   unit_e        in_unit;
   logic [Units-1:0] in_enable, word_enable;
 
-  assign in = '{
-    first: in_first_i,
-    running: in_running_i,
-    own: wide ? half : in_own_i,
-    keep: wide ? half_keep : in_keep_i,
-    func: in_first_i ? FuncNone : in_func_i,
-    dtype: wide ? DatatypeFp32 : in_dtype_i,
-    pace: in_pace_i,
-    last: in_last_i,
-    user: in_user_i
-  };
+  assign passes = in_first_i && !(HasSum && in_pace_i == PaceSum) && !(HasProd && in_pace_i == PaceProd && wide);
+  always_comb begin
+    in = '{
+      first: in_first_i,
+      wide: wide,
+      running: in_running_i,
+      running_upper: in_running_upper_i,
+      own: wide ? half[0] : in_own_i,
+      own_upper: half[1],
+      keep: in_keep_i,
+      func: passes ? FuncNone : in_func_i,
+      dtype: wide ? DatatypeFp32 : in_dtype_i,
+      pace: in_pace_i,
+      last: in_last_i,
+      user: in_user_i
+    };
+    if (in_first_i) begin
+      in.running       = neutral(HasProd && in_pace_i == PaceProd, !wide && float_of(in_dtype_i) == FloatFp64);
+      in.running_upper = neutral(HasProd && in_pace_i == PaceProd, 1'b0);
+    end
+  end
   assign in_unit = unit_of(in.func, in.dtype);
   always_comb begin
     in_enable = '0;
@@ -112,35 +141,38 @@ module unisono_switch_fold
     assign {word_valid, word, word_enable} = {in_valid_i, in, in_enable};
   end
 
-  if (HasHalves) begin : gen_half
-    unisono_half_widen #(
-      .DataBytes(SwitchBytes)
-    ) u_half (
-      .wanted_i(in_wide_i),
-      .upper_i (in_upper_i),
-      .brain_i (in_dtype_i == DatatypeBf16),
-      .data_i  (in_own_i),
-      .keep_i  (in_keep_i),
-      .data_o  (half),
-      .keep_o  (half_keep)
-    );
-  end else begin : gen_no_half
-    assign {half, half_keep} = '0;
-    logic unused;
-    assign unused = ^{in_wide_i, in_upper_i};
+  for (genvar u = 0; u < 2; u++) begin : gen_half
+    if (HasHalves) begin : gen_widen
+      logic [SwitchBytes-1:0] unused_keep;
+      unisono_half_widen #(
+        .DataBytes(SwitchBytes)
+      ) u_half (
+        .wanted_i(in_wide_i),
+        .upper_i (1'(u)),
+        .brain_i (in_dtype_i == DatatypeBf16),
+        .data_i  (in_own_i),
+        .keep_i  (in_keep_i),
+        .data_o  (half[u]),
+        .keep_o  (unused_keep)
+      );
+    end else begin : gen_no_widen
+      assign half[u] = '0;
+    end
   end
 
   // ---------------------------------------------------------------- plugins
-  // What the first plugin gives leaves at once, or after the time of one of the others.
-  localparam int unsigned Exits = 3 + Paces - 1;
-  localparam int unsigned AluAsSum = 3;
-  localparam int unsigned AluAsProd = 4;
+  // What the first plugin gives leaves at once, or after the time of products.
+  localparam int unsigned Exits = 4;
+  localparam int unsigned AluAsProd = 3;
   logic [Exits-1:0]               valid;
   logic [Exits-1:0][DataBits-1:0] data;
   logic [Exits-1:0][SideBits-1:0] side;
+  logic [Units-1:0][DataBits-1:0] upper;
+  assign upper[Alu] = '0;
 
-  // With halves, fp32 is needed even where no datatype of the mask is.
-  localparam datatype_mask_t Built = HasHalves ? Datatypes | datatype_mask_t'(1 << DatatypeFp32) : Datatypes;
+  // Halves are combined as fp32, even where no datatype of the mask is that.
+  localparam datatype_mask_t Fp32 = datatype_mask_t'(1 << DatatypeFp32);
+  localparam datatype_mask_t Built = HasHalves ? (Datatypes & ~HalfDatatypes) | Fp32 : Datatypes;
 
   logic  early_valid;
   pace_e early_pace;
@@ -171,21 +203,13 @@ module unisono_switch_fold
   );
   assign valid[Alu] = early_valid && early_pace == PaceAlu;
 
-  // The time of sums, and then of products.
-  logic                        slow_valid;
-  logic [DataBits-1:0]         slow_data;
-  logic [SideBits-1:0]         slow_side;
-  if (HasSum) begin : gen_as_sum
-    localparam int unsigned Cycles = SumLatency - AluLatency;
-    logic [Cycles-1:0] sum_q, prod_q;
+  // Words that pass in the time of products.
+  if (HasProd) begin : gen_as_prod
+    localparam int unsigned Cycles = ProdLatency - AluLatency;
+    logic [Cycles-1:0] prod_q;
     always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        sum_q  <= '0;
-        prod_q <= '0;
-      end else begin
-        sum_q  <= {sum_q[Cycles-2:0], early_valid && early_pace == PaceSum};
-        prod_q <= {prod_q[Cycles-2:0], early_valid && early_pace == PaceProd};
-      end
+      if (!rst_ni) prod_q <= '0;
+      else prod_q <= {prod_q[Cycles-2:0], early_valid && early_pace == PaceProd};
     end
     unisono_plugin_delay #(
       .Width (DataBits + SideBits),
@@ -193,34 +217,11 @@ module unisono_switch_fold
     ) u_delay (
       .clk_i,
       .d_i({side[Alu], data[Alu]}),
-      .q_o({slow_side, slow_data})
-    );
-    assign slow_valid = prod_q[Cycles-1];
-    assign {valid[AluAsSum], data[AluAsSum], side[AluAsSum]} = {sum_q[Cycles-1], slow_data, slow_side};
-  end else begin : gen_not_as_sum
-    assign {slow_valid, slow_data, slow_side} = {early_valid && early_pace == PaceProd, data[Alu], side[Alu]};
-    assign {valid[AluAsSum], data[AluAsSum], side[AluAsSum]} = '0;
-  end
-  if (HasProd) begin : gen_as_prod
-    localparam int unsigned Cycles = ProdLatency - (HasSum ? SumLatency : AluLatency);
-    logic [Cycles-1:0] prod_q;
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) prod_q <= '0;
-      else prod_q <= {prod_q[Cycles-2:0], slow_valid};
-    end
-    unisono_plugin_delay #(
-      .Width (DataBits + SideBits),
-      .Cycles(Cycles)
-    ) u_delay (
-      .clk_i,
-      .d_i({slow_side, slow_data}),
       .q_o({side[AluAsProd], data[AluAsProd]})
     );
     assign valid[AluAsProd] = prod_q[Cycles-1];
   end else begin : gen_not_as_prod
     assign {valid[AluAsProd], data[AluAsProd], side[AluAsProd]} = '0;
-    logic unused;
-    assign unused = ^{slow_valid, slow_data, slow_side};
   end
 
   if (HasSum) begin : gen_sum
@@ -248,8 +249,35 @@ module unisono_switch_fold
       .last_o  (side[Sum][UserBits]),
       .user_o  (side[Sum][UserBits-1:0])
     );
+    if (HasHalves) begin : gen_upper
+      unisono_plugin_sum #(
+        .DataBytes(SwitchBytes),
+        .Datatypes(Fp32)
+      ) u_upper (
+        .clk_i,
+        .rst_ni,
+        .enable_i(word_valid && word_enable[Sum] && word.wide),
+        .op0_i   (word.running_upper),
+        .op1_i   (word.own_upper),
+        .func_i  (word.func),
+        .dtype_i (word.dtype),
+        .swap_i  (1'b0),
+        .use0_i  (1'b1),
+        .use1_i  (1'b1),
+        .keep_i  ('0),
+        .last_i  (1'b0),
+        .user_i  (1'b0),
+        .valid_o (),
+        .data_o  (upper[Sum]),
+        .keep_o  (),
+        .last_o  (),
+        .user_o  ()
+      );
+    end else begin : gen_no_upper
+      assign upper[Sum] = '0;
+    end
   end else begin : gen_no_sum
-    assign {valid[Sum], data[Sum], side[Sum]} = '0;
+    assign {valid[Sum], data[Sum], side[Sum], upper[Sum]} = '0;
   end
 
   if (HasProd) begin : gen_prod
@@ -277,8 +305,35 @@ module unisono_switch_fold
       .last_o  (side[Prod][UserBits]),
       .user_o  (side[Prod][UserBits-1:0])
     );
+    if (HasHalves) begin : gen_upper
+      unisono_plugin_prod #(
+        .DataBytes(SwitchBytes),
+        .Datatypes(Fp32)
+      ) u_upper (
+        .clk_i,
+        .rst_ni,
+        .enable_i(word_valid && word_enable[Prod] && word.wide),
+        .op0_i   (word.running_upper),
+        .op1_i   (word.own_upper),
+        .func_i  (word.func),
+        .dtype_i (word.dtype),
+        .swap_i  (1'b0),
+        .use0_i  (1'b1),
+        .use1_i  (1'b1),
+        .keep_i  ('0),
+        .last_i  (1'b0),
+        .user_i  (1'b0),
+        .valid_o (),
+        .data_o  (upper[Prod]),
+        .keep_o  (),
+        .last_o  (),
+        .user_o  ()
+      );
+    end else begin : gen_no_upper
+      assign upper[Prod] = '0;
+    end
   end else begin : gen_no_prod
-    assign {valid[Prod], data[Prod], side[Prod]} = '0;
+    assign {valid[Prod], data[Prod], side[Prod], upper[Prod]} = '0;
   end
 
   // At most one has a result.
@@ -288,6 +343,7 @@ module unisono_switch_fold
     for (int unsigned u = 0; u < Exits; u++) begin
       {out_keep_o, out_last_o, out_user_o, out_data_o} |= {side[u], data[u]} & {(DataBits + SideBits) {valid[u]}};
     end
+    out_upper_o = HasProd && valid[Prod] ? upper[Prod] : upper[Sum];
   end
 
 `ifndef SYNTHESIS
@@ -296,7 +352,7 @@ module unisono_switch_fold
       assert ((valid & (valid - 1'b1)) == '0) else $error("%m: two words leave at once");
       assert (!in_valid_i || in.func == FuncNone || in_pace_i == pace_of(in.func, in.dtype))
         else $error("%m: func %0d of dtype %0d has another pace", in.func, in.dtype);
-      assert (!in_valid_i || is_supported(Built, Funcs, '0, in.func, in.dtype))
+      assert (!in_valid_i || is_supported(Datatypes | Built, Funcs, '0, in.func, in.dtype))
         else $error("%m: func %0d of dtype %0d is not built", in.func, in.dtype);
       assert (!in_valid_i || !in_wide_i || (HasHalves && rounds_once(in_func_i, in_dtype_i)))
         else $error("%m: func %0d of dtype %0d does not round once", in_func_i, in_dtype_i);

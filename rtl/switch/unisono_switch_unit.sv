@@ -313,8 +313,7 @@ module unisono_switch_unit
   logic [Ports-1:0][DataBits-1:0]    own_data;
   logic [Ports-1:0][SwitchBytes-1:0] own_keep;
   ports_t                            result_valid, result_last;
-  logic [Ports-1:0][DataBits-1:0]    result_data;
-  logic [Ports-1:0][SwitchBytes-1:0] result_keep;
+  logic [Ports-1:0][DataBits-1:0]    result_data, result_upper;
   logic [Ports-1:0][1:0]             result_mode;
   logic [Ports-1:0][TagBits-1:0]     result_tag;
 
@@ -340,37 +339,33 @@ module unisono_switch_unit
     .own_keep_i    (own_keep),
     .result_valid_o(result_valid),
     .result_data_o (result_data),
-    .result_keep_o (result_keep),
+    .result_upper_o(result_upper),
+    .result_keep_o (),
     .result_last_o (result_last),
     .result_mode_o (result_mode),
     .result_tag_o  (result_tag)
   );
 
   // ---------------------------------------------------------------- results
-  ports_t                         narrow_valid, narrow_last, narrow_ready;
+  ports_t                         narrow_valid, narrow_last;
   logic [Ports-1:0][DataBits-1:0] narrow_data;
   logic [Ports-1:0][TagBits-1:0]  narrow_tag;
   ports_t [Ports-1:0]             gives;     // [from][to]
 
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_narrow
-    logic [SwitchBytes-1:0] unused_keep;
-    unisono_cast_narrow #(
-      .DataBytes(SwitchBytes),
-      .UserBits (TagBits)
+    unisono_switch_narrow #(
+      .UserBits(TagBits)
     ) u_narrow (
       .clk_i,
       .rst_ni,
-      .in_mode_i  (result_mode[p]),
       .in_valid_i (result_valid[p]),
-      .in_ready_o (narrow_ready[p]),
+      .in_mode_i  (result_mode[p]),
       .in_data_i  (result_data[p]),
-      .in_keep_i  (result_keep[p]),
+      .in_upper_i (result_upper[p]),
       .in_last_i  (result_last[p]),
       .in_user_i  (result_tag[p]),
       .out_valid_o(narrow_valid[p]),
-      .out_ready_i(1'b1),
       .out_data_o (narrow_data[p]),
-      .out_keep_o (unused_keep),
       .out_last_o (narrow_last[p]),
       .out_user_o (narrow_tag[p])
     );
@@ -492,7 +487,6 @@ module unisono_switch_unit
     always_ff @(posedge clk_i) begin
       if (rst_ni) begin
         assert ((from & (from - 1'b1)) == '0) else $error("%m: two folds give to a port at once");
-        assert (!result_valid[p] || narrow_ready[p]) else $error("%m: a result waits");
       end
     end
 `endif

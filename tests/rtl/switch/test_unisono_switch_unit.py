@@ -12,7 +12,7 @@ from headers import Datatype, Header, MessageType
 from unit_bench import UnitBench
 
 CHILD = 4  # cycles of the chain for each child, of integers
-AROUND = 35  # and of all else
+AROUND = 33  # and of all else
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")
