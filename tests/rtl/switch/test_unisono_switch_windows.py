@@ -30,9 +30,9 @@ async def random_messages(dut: Any) -> None:
         run = rng.choice(runs)
         length = rng.choice((segment, rng.randint(1, 60 * segment)))
         message = messages.setdefault(run, {"bytes": length, "granted": 0, "limit": 0, "done": 0, "lent": -1})
-        # Of what has gone on, some segments are still being folded.
+        # Of what has gone on, some segments are still being folded; before a grant, some of the message before.
         gone = -(-message["done"] // segment)
-        outstanding = rng.randint(0, min(gone, 9))
+        outstanding = rng.randint(0, min(gone, 9) if message["granted"] else 9)
         extended = int(message["lent"] >= 0)
         dut.run_i.value, dut.segment_i.value, dut.bytes_i.value = run, segment, message["bytes"]
         dut.done_i.value, dut.outstanding_next_i.value = message["done"], outstanding
@@ -49,7 +49,7 @@ async def random_messages(dut: Any) -> None:
         assert bool(int(dut.lends_o.value)) == lends
         if free:
             assert int(dut.free_o.value) == free[0]
-        if message["done"] >= segment * outstanding:
+        if not message["granted"] or message["done"] >= segment * outstanding:
             assert int(dut.end_o.value) == end
             raises = (
                 message["granted"]
