@@ -255,7 +255,7 @@ EndpointCosts costs_of_rtl_switch() {
   costs.child = 4;
   costs.child_sum = 9;
   costs.child_product = 12;
-  costs.leave = 15;              // from there to the frame: the chain's registers, narrowing, egress
+  costs.leave = 13;              // from there to the frame: the chain's registers, narrowing, egress
   costs.grant_in = 7 + 12 + 12;  // a request is heard, decided on, and the grant begun
   costs.grant_out = 12;
   return costs;
