@@ -1,4 +1,4 @@
-// What is to be done with the segment whose header is at the head of Rx, once the record of its pair is there.
+// Decides what the manager does with the segment that is next in Rx, by its header and the record of its pair.
 //
 // A segment must continue what has been received of its message, have the signature of its call and not be longer than
 // its arrival expects; a write must be of the message that its token was given for, and within what is granted. Of the

@@ -29,7 +29,7 @@ package unisono_rbm_pkg;
     logic is_pair;               // point to point
   } kind_t;
 
-  // What is to be done with it.
+  // The decision about a segment (unisono_rbm_head).
   typedef enum logic [2:0] {
     VerdictDrop,                 // nothing
     VerdictEarly,                // its call has not begun
