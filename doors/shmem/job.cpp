@@ -18,6 +18,8 @@ namespace unisono::shmem {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
+/// Of addresses in the heap. Each PE has so much address space before its heap.
+constexpr std::uint64_t kMostAlignment = std::uint64_t{64} << 20U;
 constexpr const char* kInit = "shmem_init";
 constexpr const char* kFinalize = "shmem_finalize";
 /// In the sentence with which all calls end then; the status follows.
@@ -175,12 +177,12 @@ void Job::show(std::uint32_t number, std::span<std::byte> memory, std::byte* sha
 
 void Job::make_heap(std::uint64_t bytes) {
   const std::uint64_t whole = (bytes + 2 * kPage - 1) / kPage * kPage;  // and a page for Control
-  // Offsets are the same on all PEs; they are aligned addresses where the heap begins at a multiple of any alignment
-  // that fits into it. What lies before is address space, which nobody touches.
-  const std::uint64_t alignment = std::bit_floor(whole);
-  check(kInit, unisono_allocate(context_, whole + alignment - kPage, &heap_pages_));
+  // PEs have equal offsets, not equal addresses. So the heap begins at a multiple of the largest alignment that it
+  // gives; nobody touches what lies before.
+  heap_alignment_ = std::min(std::bit_floor(whole), kMostAlignment);
+  check(kInit, unisono_allocate(context_, whole + heap_alignment_ - kPage, &heap_pages_));
   const auto begin = reinterpret_cast<std::uintptr_t>(heap_pages_);
-  heap_memory_ = static_cast<std::byte*>(heap_pages_) + (alignment - begin % alignment) % alignment;
+  heap_memory_ = static_cast<std::byte*>(heap_pages_) + (heap_alignment_ - begin % heap_alignment_) % heap_alignment_;
   heap_ = std::make_unique<Heap>(kPage, whole);
   show(kHeapRegion, {heap_memory_, whole}, heap_memory_);
 }
@@ -270,6 +272,7 @@ void* Job::allocate(const char* operation, std::uint64_t bytes, std::uint64_t al
                         " bytes, this one for " + std::to_string(asked) + ", aligned to " + std::to_string(-most[3]) +
                         " to " + std::to_string(most[2]) + "; all PEs call it with the same arguments");
   }
+  if (alignment > heap_alignment_) return nullptr;
   const auto offset = heap_->allocate(bytes, alignment);
   return offset ? heap_memory_ + *offset : nullptr;
 }

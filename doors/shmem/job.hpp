@@ -95,6 +95,7 @@ class Job {
   std::mutex heap_mutex_;
   std::unique_ptr<Heap> heap_;
   void* heap_pages_ = nullptr;  ///< in which the heap lies
+  std::uint64_t heap_alignment_ = 0;
   std::byte* heap_memory_ = nullptr;
   std::byte* statics_memory_ = nullptr;
   std::span<std::byte> statics_pages_;

@@ -116,7 +116,8 @@ UNISONO_SHMEM_API void* shmem_ptr(const void* dest, int pe);
 UNISONO_SHMEM_API void shmem_info_get_version(int* major, int* minor);
 UNISONO_SHMEM_API void shmem_info_get_name(char* name);
 
-/* Symmetric memory. Collective over all PEs, with the same arguments. Null if the heap has no such piece left. */
+/* Symmetric memory. Collective over all PEs, with the same arguments. Null if the heap has no such piece left;
+ * alignments are 64 MiB at most. */
 UNISONO_SHMEM_API void* shmem_malloc(size_t size);
 UNISONO_SHMEM_API void* shmem_calloc(size_t count, size_t size);
 UNISONO_SHMEM_API void* shmem_align(size_t alignment, size_t size);

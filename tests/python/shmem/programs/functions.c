@@ -219,6 +219,7 @@ static void memory(int me, int n) {
     CHECK(aligned && (uintptr_t)aligned % alignment == 0);
     shmem_free(aligned);
   }
+  CHECK(shmem_align((size_t)128 << 20, 24) == NULL);
   char name[SHMEM_MAX_NAME_LEN];
   shmem_info_get_name(name);
   CHECK(!strcmp(name, SHMEM_VENDOR_STRING));
