@@ -164,7 +164,7 @@ const CallTree* parse_tree(const std::string& text, bool stand_in) {
       if (switches == kMostMembers) fault(i, formatted("more than {} switches", kMostMembers));
       items.push_back({true, switches, open.empty() ? kNoNode : open.back()});
       open.push_back(switches++);
-    } else if (sign == ')') {
+    } else if (sign == ')' && !open.empty()) {
       open.pop_back();
     } else if (sign >= '0' && sign <= '9' && !open.empty()) {
       std::uint32_t rank = 0;

@@ -65,6 +65,12 @@ TEST(Tree, IsReadAsItIsWritten) {
        {"", "0 1", "(0 1", "(0 1) 2", "(0 a)", "(0 -1)", "(0 99999999999)", "()", "(0 0)", "(1)", "((0) ())", ")"}) {
     EXPECT_THROW(parse_tree(text, false), Error) << text;
   }
+  try {
+    parse_tree(")", false);
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("no bracket that opens at character 1"), std::string::npos)
+        << error.what();
+  }
 }
 
 // Trees with so many leaves and inner nodes, brothers told apart: the numbers of Narayana.
