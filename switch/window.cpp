@@ -148,7 +148,7 @@ void Window::send(Kept& one, Time now) {
   one.head.generation = generation_;
   if (one.sends != 0) ++counters_.repeated;
   ++counters_.sent;
-  one.due = now + timeout(one.sends);
+  one.due = now + timeout(std::max(one.sends, backoff_));
   if (one.sends == 0) one.first_sent = now;
   one.sent = now;
   one.later = 0;
@@ -195,10 +195,28 @@ void Window::tick(Time now) {
     due_ = std::min(due_, resume_due_);
     return;
   }
+  repeat_what_is_due(now);
+}
+
+/// Of what is due only some goes again, the oldest first, until that is answered. If nothing was lost but answers take
+/// longer than before, as when others begin to use the same link, the answers of the rest are on their way: repeats of
+/// all of it would fill the link, and nothing that went once would be left to measure. Each answer lets twice as many
+/// go. The oldest without an answer always may: ranks that ask for different turns might wait for one another.
+void Window::repeat_what_is_due(Time now) {
   for (std::uint64_t turn = unanswered_; turn < built_; ++turn) {
     Kept& one = kept(turn);
     if (one.turn != turn || one.sends == 0 || one.answered) continue;
-    if (now >= one.due) send(one, now);
+    if (now >= one.due) {
+      if (one.asks) {
+        may_ask_ = kLeastAsking;
+      } else if (asking_ < may_ask_ || turn == unanswered_) {
+        one.asks = true;
+        ++asking_;
+      } else {
+        continue;
+      }
+      send(one, now);
+    }
     due_ = std::min(due_, one.due);
   }
 }
@@ -275,8 +293,12 @@ void Window::take_begin(const SlotFrame& head, Time now) {
   for (std::uint64_t turn = begin_; turn < built_; ++turn) {
     Kept& one = kept(turn);
     one.answered = false;
+    one.answered_at = {};
+    one.asks = false;
     one.sends = 0;
   }
+  asking_ = 0;
+  may_ask_ = kLeastAsking;
   offer(begin_, end_, now);
 }
 
@@ -284,6 +306,7 @@ void Window::take_result(const FrameView& frame, Time now) {
   const SlotFrame& head = frame.head;
   Kept& one = kept(head.turn);
   if (resuming_ || head.generation != generation_ || one.turn != head.turn || one.sends == 0 || one.answered) {
+    if (!resuming_ && head.generation == generation_ && one.turn == head.turn && one.answered) measure_again(one, now);
     ++counters_.late;
     return;
   }
@@ -305,9 +328,38 @@ void Window::take_result(const FrameView& frame, Time now) {
 
 /// Of a turn that was repeated nobody knows which of its frames was answered (Karn's rule), unless the answer comes
 /// sooner after the last one than any ever did: then that was sent in vain, and the first one was answered.
-void Window::measure(const Kept& one, Time now) {
+void Window::measure(Kept& one, Time now) {
   const bool in_vain = !round_trip_.known() || now - one.sent < round_trip_.least() / 2;
-  if (one.sends == 1 || in_vain) round_trip_.add(now - one.first_sent, Span::zero(), now);
+  if (one.sends == 1 || in_vain) {
+    round_trip_.add(now - one.first_sent, Span::zero(), now);
+    may_ask_ = kLeastAsking;
+    backoff_ = 0;
+  } else if (one.sends > 2) {
+    backoff_ = std::min(one.sends - 1, kMostDoublings);
+  }
+  one.answered_at = one.sends == 2 ? now : Time{};
+  if (!one.asks) return;
+  one.asks = false;
+  --asking_;
+  may_ask_ = std::min(2 * may_ask_, shape_.slots);
+  // If the first frame of this turn was answered, the others' answers come about now; if the repeat was, what went
+  // before it and has no answer is lost. By when that is known, as long has passed as since the repeat.
+  const Time soon = now + std::max<Span>(now - one.sent, kGrain);
+  for (std::uint64_t turn = unanswered_; turn < built_; ++turn) {
+    Kept& other = kept(turn);
+    if (other.turn == turn && other.sends != 0 && !other.answered && other.due < soon) other.due = soon;
+  }
+  due_ = std::min(due_, soon);
+}
+
+/// A second answer: the first one was that of the first frame, and the repeat was in vain. Where answers take longer
+/// than they did, every turn goes twice, and no other sample is had. A switch answers a repeat at once.
+void Window::measure_again(Kept& one, Time now) {
+  if (one.answered_at == Time{}) return;
+  round_trip_.add(one.answered_at - one.first_sent, Span::zero(), now);
+  answer_.add(now - one.sent, Span::zero(), now);
+  one.answered_at = {};
+  backoff_ = 0;
 }
 
 void Window::store(Kept& one, const FrameView& frame) {
@@ -363,7 +415,8 @@ void Window::take_missing(const SlotFrame& head, Time now) {
     return;
   }
   const bool from_above = head.count == 0 && head.root != kEveryone;  // then it answers nothing of this member
-  if (one.turn == head.turn && one.sends > 1 && !one.answered && !from_above) {
+  // Only what went again is answered so; if it did more than once, nobody knows which of these was answered.
+  if (one.turn == head.turn && one.sends == 2 && !one.answered && !from_above) {
     answer_.add(now - one.sent, Span::zero(), now);
   }
   // What the switch above has said of the turn holds until it says something else.

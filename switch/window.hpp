@@ -132,6 +132,8 @@ class Window {
   static constexpr Span kGrain = std::chrono::microseconds(500);
   /// So often the time until the next repeat doubles.
   static constexpr std::uint32_t kMostDoublings = 6;
+  /// So many turns may go again before one of them is answered.
+  static constexpr std::uint32_t kLeastAsking = 8;
   /// Doublings of what the switch itself takes to answer, which results may take before they count as lost.
   static constexpr std::uint32_t kMostOverAnswer = 3;
 
@@ -142,9 +144,11 @@ class Window {
     std::uint32_t call = 0;  ///< place in calls_
     Time first_sent{};       ///< in this generation
     Time sent{};             ///< last
+    Time answered_at{};      ///< in this generation, if it went twice: was that in vain?
     Time due = Time::max();
     std::uint32_t sends = 0;  ///< in this generation
     std::uint8_t later = 0;   ///< results of later turns that have come meanwhile
+    bool asks = false;        ///< went again since it was due, and has not been answered
     bool has_result = false;  ///< in dst, from whatever generation
     bool answered = false;    ///< in this generation
   };
@@ -165,9 +169,11 @@ class Window {
   void offer(std::uint64_t turn, Time now);
   void build(std::uint64_t turn);
   void send(Kept& one, Time now);
+  void repeat_what_is_due(Time now);
   void take_result(const FrameView& frame, Time now);
   Span timeout(std::uint32_t repeats) const;
-  void measure(const Kept& one, Time now);
+  void measure(Kept& one, Time now);
+  void measure_again(Kept& one, Time now);
   void store(Kept& one, const FrameView& frame);
   void slide(Time now);
   void repeat_earlier(std::uint64_t turn, Time now);
@@ -187,11 +193,14 @@ class Window {
   std::array<Open, kMostCalls> calls_{};
   std::uint64_t first_call_ = 0;  ///< numbers of open calls: first_call_ <= number < next_call_
   std::uint64_t next_call_ = 0;
-  std::uint64_t end_ = 0;         ///< turns of all calls that were begun
-  std::uint64_t built_ = 0;       ///< turns that were ever contributed to lie below
-  std::uint64_t lacking_ = 0;     ///< below, there is a result of every turn
-  std::uint64_t unanswered_ = 0;  ///< below, every turn was answered in this generation, or is before its begin
-  std::uint64_t begin_ = 0;       ///< of this generation
+  std::uint64_t end_ = 0;                 ///< turns of all calls that were begun
+  std::uint64_t built_ = 0;               ///< turns that were ever contributed to lie below
+  std::uint64_t lacking_ = 0;             ///< below, there is a result of every turn
+  std::uint64_t unanswered_ = 0;          ///< below, every turn was answered in this generation, or is before its begin
+  std::uint64_t begin_ = 0;               ///< of this generation
+  std::uint32_t asking_ = 0;              ///< turns that ask
+  std::uint32_t may_ask_ = kLeastAsking;  ///< so many at once, and the oldest
+  std::uint32_t backoff_ = 0;  ///< doublings of a first timeout: answers took so much longer than samples say
 
   std::uint64_t generation_;
   bool resuming_ = true;

@@ -42,9 +42,17 @@ struct Faults {
   unsigned restarts = 0;  ///< of switches, over the run
 };
 
+/// One link to all ranks, on which frames follow one another, each way. Nothing is lost there.
+struct Link {
+  std::chrono::microseconds frame{0};            ///< that a frame takes
+  std::chrono::microseconds slow_from{1 << 30};  ///< from then on others use the link, too
+  unsigned slower = 1;                           ///< and a frame takes so many times as long
+};
+
 struct Plan {
   Tree tree;
   Faults faults;
+  Link link;
   std::uint32_t slots = 4;
   std::uint16_t payload_bytes = 64;
   std::uint32_t rounds_ahead = 2;
@@ -106,7 +114,8 @@ class Simulation {
 
   struct Rank final : Uplink {
     void up(const SlotFrame& head, std::span<const std::byte> payload) override {
-      simulation->carry(head, payload, [this](const FrameView& frame) { node->pool->from_child(frame); });
+      simulation->carry(
+          head, payload, [this](const FrameView& frame) { node->pool->from_child(frame); }, &simulation->free_up_);
     }
     Simulation* simulation = nullptr;
     Node* node = nullptr;
@@ -127,15 +136,16 @@ class Simulation {
       simulation->carry(head, payload, [this](const FrameView& frame) { parent->pool->from_child(frame); });
     }
     void to(std::uint32_t child, const SlotFrame& head, std::span<const std::byte> payload) {
-      simulation->carry(head, payload, [this, child](const FrameView& frame) {
-        const auto [rank, node] = below[child];
-        if (rank != nullptr) {
+      const auto [rank, node] = below[child];
+      if (rank != nullptr) {
+        const auto arrive = [this, rank = rank](const FrameView& frame) {
           rank->window->take(frame, simulation->now_);
           simulation->look(*rank);
-        } else {
-          node->pool->from_parent(frame);
-        }
-      });
+        };
+        simulation->carry(head, payload, arrive, &simulation->free_down_);
+      } else {
+        simulation->carry(head, payload, [node = node](const FrameView& frame) { node->pool->from_parent(frame); });
+      }
     }
     Simulation* simulation = nullptr;
     Node* parent = nullptr;
@@ -147,14 +157,21 @@ class Simulation {
   void at(Time time, std::function<void()> act) { events_.emplace(std::pair{time, number_++}, std::move(act)); }
   bool chance(double share) { return std::uniform_real_distribution<>()(random_) < share; }
 
-  /// As a network of datagrams does: the frame as bytes, perhaps never, perhaps twice, in any order.
-  void carry(const SlotFrame& head, std::span<const std::byte> payload, std::function<void(const FrameView&)> take) {
+  /// As a network of datagrams does: the frame as bytes, perhaps never, perhaps twice, in any order. `link_free`: from
+  /// when on the link of ranks has nothing to carry.
+  void carry(const SlotFrame& head, std::span<const std::byte> payload, std::function<void(const FrameView&)> take,
+             Time* link_free = nullptr) {
+    Time from = now_;
+    if (link_free != nullptr) {
+      const unsigned times = now_ - begin_ >= plan_.link.slow_from ? plan_.link.slower : 1;
+      from = *link_free = std::max(*link_free, now_) + plan_.link.frame * times;
+    }
     auto bytes = std::make_shared<std::vector<std::byte>>(frame_bytes(payload.size()));
     write(head, payload, *bytes);
     const unsigned copies = chance(plan_.faults.loss) ? 0 : chance(plan_.faults.copies) ? 2 : 1;
     for (unsigned i = 0; i < copies; ++i) {
       const auto delay = microseconds(5 + random_() % 10 + (chance(plan_.faults.late) ? random_() % 8000 : 0));
-      at(now_ + delay, [bytes, take] {
+      at(from + delay, [bytes, take] {
         FrameView frame;
         const FrameFault fault = parse(*bytes, frame);
         if (fault != FrameFault::kNone) throw Error(ErrorCode::kInternal, meaning_of(fault));
@@ -323,7 +340,10 @@ class Simulation {
 
   Plan plan_;
   std::mt19937_64 random_;
-  Time now_{std::chrono::seconds(1000)};
+  const Time begin_{std::chrono::seconds(1000)};
+  Time now_ = begin_;
+  Time free_up_ = begin_;
+  Time free_down_ = begin_;
   std::uint64_t number_ = 0;
   std::map<std::pair<Time, std::uint64_t>, std::function<void()>> events_;
   std::vector<Rank> ranks_;

@@ -9,6 +9,9 @@
 namespace unisono::slots {
 namespace {
 
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
 constexpr Faults kNoFaults{};
 constexpr Faults kLossy{.loss = 0.05, .copies = 0.05, .late = 0.05};
 constexpr Faults kRestarting{.loss = 0.02, .copies = 0.05, .late = 0.05, .restarts = 4};
@@ -80,6 +83,22 @@ TEST(Slots, SwitchesThatRestartChangeNothing) {
     resumed += simulation.resumed();
   }
   EXPECT_GT(resumed, 80U) << "generations that began while there was something to do";
+}
+
+TEST(Slots, ALinkThatOthersBeginToUseIsNotFilledWithRepeats) {
+  const auto repeated = [](std::uint64_t count, std::size_t calls, unsigned slower) {
+    Plan one = plan(flat(4), kNoFaults);
+    one.slots = 64;
+    one.link = {.frame = microseconds(20), .slow_from = milliseconds(50), .slower = slower};
+    one.calls.assign(calls, call(Collective::kAllreduce, Func::kSum, Datatype::kFp32, count));
+    Simulation simulation(one, slower);
+    EXPECT_EQ(simulation.run(), "");
+    return simulation.repeated();
+  };
+  for (const unsigned slower : {1U, 2U, 4U, 10U, 100U}) {
+    EXPECT_LT(repeated(1600, 40, slower), 4 * 4000 / 20) << "100 turns a call, " << slower << " times as long";
+    EXPECT_LT(repeated(1, 1000, slower), 4 * 1000 / 10) << "one turn a call, " << slower << " times as long";
+  }
 }
 
 TEST(Slots, MoreMembersThanAWordHasBits) {
