@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "core/arithmetic.hpp"
 #include "core/error.hpp"
@@ -28,15 +29,19 @@ WindowShape Window::checked(WindowShape shape) {
   if (shape.rank >= shape.ranks) {
     invalid(of + "rank " + std::to_string(shape.rank) + " of " + std::to_string(shape.ranks));
   }
+  if (!shape.others) shape.others = std::make_shared<WindowsToSwitch>();
   return shape;
 }
 
 Window::Window(const WindowShape& shape, Uplink& uplink)
     : shape_(checked(shape)),
+      others_(*shape_.others),
       uplink_(uplink),
       kept_(2 * ahead()),
       payloads_(std::make_unique_for_overwrite<std::byte[]>(kept_.size() * shape_.payload_bytes)),
       generation_(shape_.generation) {}
+
+Window::~Window() { stop(); }
 
 void Window::check(const SlotCall& call) const {
   const std::string of = std::string(name_of(call.collective)) + ", call " + std::to_string(call.sequence) +
@@ -89,11 +94,27 @@ bool Window::done(std::uint64_t number) const {
 /// Sends those of these turns that may go.
 void Window::offer(std::uint64_t from, std::uint64_t to, Time now) {
   to = std::min({to, end_, lacking_ + ahead()});
-  for (std::uint64_t turn = from; turn < to; ++turn) offer(turn, now);
+  for (std::uint64_t turn = from; turn < to; ++turn) {
+    offer(turn, now);
+    if (turn >= held_) break;
+  }
+}
+
+void Window::tell_busy() {
+  const bool busy = !stopped_ && !failure_ && unanswered_ < built_;
+  if (busy == busy_) return;
+  busy_ = busy;
+  others_.busy(busy);
 }
 
 void Window::offer(std::uint64_t turn, Time now) {
   if (resuming_ || failure_ || stopped_ || turn < begin_ || turn >= end_ || turn >= lacking_ + ahead()) return;
+  // A window alone goes as far as its slots do.
+  const std::uint32_t part = others_.each(shape_.slots);
+  if (part < shape_.slots && turn >= unanswered_ + part) {
+    held_ = std::min(held_, turn);
+    return;
+  }
   if (turn - begin_ >= shape_.slots) {
     const Kept& before = kept(turn - shape_.slots);
     if (before.turn != turn - shape_.slots || !before.answered) return;
@@ -154,6 +175,7 @@ void Window::send(Kept& one, Time now) {
   one.later = 0;
   ++one.sends;
   due_ = std::min(due_, one.due);
+  tell_busy();
   uplink_.up(one.head, payload(one));
 }
 
@@ -299,6 +321,7 @@ void Window::take_begin(const SlotFrame& head, Time now) {
   }
   asking_ = 0;
   may_ask_ = kLeastAsking;
+  held_ = kNever;
   offer(begin_, end_, now);
 }
 
@@ -388,6 +411,8 @@ void Window::slide(Time now) {
   const std::uint64_t before = lacking_;
   while (lacking_ < built_ && kept(lacking_).turn == lacking_ && kept(lacking_).has_result) ++lacking_;
   if (lacking_ != before) offer(before + ahead(), lacking_ + ahead(), now);
+  if (held_ != kNever) offer(std::exchange(held_, kNever), end_, now);
+  tell_busy();
 }
 
 /// Results come in the order of turns, by and large: those of later turns say that something of an earlier one is lost.
@@ -430,6 +455,7 @@ void Window::take_missing(const SlotFrame& head, Time now) {
 
 void Window::stop() {
   stopped_ = true;
+  tell_busy();
   due_ = Time::max();
 }
 
@@ -467,6 +493,7 @@ std::optional<std::uint32_t> Window::awaited() const {
 
 void Window::fail(ErrorCode code, const std::string& text) {
   failure_ = WindowFailure{code, text};
+  tell_busy();
   due_ = Time::max();
 }
 

@@ -7,6 +7,7 @@
 // No sockets and no clock: frames are given to it, with the time, and it gives frames to its outlet.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,20 +27,35 @@ namespace unisono::slots {
 using udp::RoundTrip;
 using udp::Span;
 
+/// The windows of one process to one switch. They share what one of them may have on its way, so that a job with many
+/// communicators has no larger part of a link than others, and does not fill the queues before it.
+class WindowsToSwitch {
+ public:
+  /// Of so many turns, how many each window may have on their way.
+  std::uint32_t each(std::uint32_t of) const { return busy_ < 2 ? of : std::max(of / busy_, kLeast); }
+  /// One more, or one less, has turns on their way.
+  void busy(bool more) { busy_ += more ? 1U : ~0U; }
+
+ private:
+  static constexpr std::uint32_t kLeast = 8;
+  std::uint32_t busy_ = 0;
+};
+
 /// What is fixed when a communicator is made.
 struct WindowShape {
   std::uint32_t communicator = 0;
   std::uint16_t epoch = 0;
-  std::uint32_t rank = 0;              ///< in the tree's order
-  std::uint32_t ranks = 1;             ///< of the communicator
-  std::uint32_t position = 0;          ///< of this member among its switch's children
-  std::uint32_t slots = 64;            ///< as in PoolShape
-  std::uint16_t payload_bytes = 1344;  ///< as in PoolShape
-  std::uint32_t rounds_ahead = 2;      ///< at least 1
-  std::uint64_t generation = 0;        ///< of the switch's pool, if it is known already
-  std::uint64_t incarnation = 0;       ///< larger each time that this member has forgotten what it contributed
-  std::string peer = "the switch";     ///< name and address, for errors
-  Span longest_pause = Span::max();    ///< between repeats, so that a switch that is there is heard of so often
+  std::uint32_t rank = 0;                     ///< in the tree's order
+  std::uint32_t ranks = 1;                    ///< of the communicator
+  std::uint32_t position = 0;                 ///< of this member among its switch's children
+  std::uint32_t slots = 64;                   ///< as in PoolShape
+  std::uint16_t payload_bytes = 1344;         ///< as in PoolShape
+  std::uint32_t rounds_ahead = 2;             ///< at least 1
+  std::uint64_t generation = 0;               ///< of the switch's pool, if it is known already
+  std::uint64_t incarnation = 0;              ///< larger each time that this member has forgotten what it contributed
+  std::string peer = "the switch";            ///< name and address, for errors
+  Span longest_pause = Span::max();           ///< between repeats, so that a switch that is there is heard of so often
+  std::shared_ptr<WindowsToSwitch> others{};  ///< nothing: there are none
 };
 
 /// Where a window's frames go. The payload is valid during the call only, in which the window must not be used.
@@ -74,6 +90,9 @@ class Window {
 
   /// Throws Error(kInvalidArgument) if the shape is not allowed. `uplink` must outlive the window.
   Window(const WindowShape& shape, Uplink& uplink);
+  ~Window();
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
 
   /// Begins a call behind those that were begun before; its number, from 0. Nothing if kMostCalls are open. Throws
   /// Error(kInvalidArgument) if slots do not carry the call. What can go at once goes.
@@ -165,6 +184,7 @@ class Window {
   std::span<const std::byte> payload(const Kept& one) const;
   std::uint64_t ahead() const { return std::uint64_t{shape_.rounds_ahead} * shape_.slots; }
 
+  void tell_busy();
   void offer(std::uint64_t from, std::uint64_t to, Time now);
   void offer(std::uint64_t turn, Time now);
   void build(std::uint64_t turn);
@@ -185,6 +205,7 @@ class Window {
   std::string place_of(const Open& open) const;
 
   WindowShape shape_;
+  WindowsToSwitch& others_;
   Uplink& uplink_;
   RoundTrip round_trip_;  ///< from a contribution to the result
   RoundTrip answer_;      ///< from a repeat to the word that others are missing
@@ -198,6 +219,8 @@ class Window {
   std::uint64_t lacking_ = 0;             ///< below, there is a result of every turn
   std::uint64_t unanswered_ = 0;          ///< below, every turn was answered in this generation, or is before its begin
   std::uint64_t begin_ = 0;               ///< of this generation
+  std::uint64_t held_ = kNever;           ///< the lowest turn that waits since other windows are busy
+  bool busy_ = false;                     ///< counted among `others`
   std::uint32_t asking_ = 0;              ///< turns that ask
   std::uint32_t may_ask_ = kLeastAsking;  ///< so many at once, and the oldest
   std::uint32_t backoff_ = 0;  ///< doublings of a first timeout: answers took so much longer than samples say

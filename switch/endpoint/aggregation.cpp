@@ -191,6 +191,9 @@ void Aggregation::add(std::uint32_t communicator, std::uint16_t epoch, std::span
       SwitchPlace place = places_[leaf.address];
       place.address.port = leaf.port;
       shape.reachable.push_back(datagrams_->reachable(place.address, place.scope));
+      std::shared_ptr<WindowsToSwitch>& others = windows_[leaf.address];
+      if (!others) others = std::make_shared<WindowsToSwitch>();
+      shape.others.push_back(others);
       join_group(leaf, std::max<std::size_t>(longest, kLeastLongest));
     }
     auto made = std::make_unique<CarriedCommunicator>(shape, plan, *datagrams_);

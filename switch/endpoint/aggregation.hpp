@@ -91,6 +91,7 @@ class Aggregation final : private CallCarrier, private Companion {
     std::uint32_t watched = 0;
   };
   std::map<std::string, Group> groups_;
+  std::map<std::uint32_t, std::shared_ptr<WindowsToSwitch>> windows_;  ///< by the switch's place among the addresses
   Time armed_ = Time::max();
   std::uint32_t idle_rounds_ = 0;
   struct Freed {

@@ -98,7 +98,8 @@ CarriedCommunicator::CarriedCommunicator(const CarriedShape& shape, const Plan& 
     const PlannedPool& pool = plan_.pools[i];
     const PlannedPool::Place& place = pool.places[shape_.rank];
     const PlannedPool::Leaf& leaf = pool.leaves[place.leaf];
-    const WindowShape window = window_of(shape_, pool);
+    WindowShape window = window_of(shape_, pool);
+    window.others = shape_.others[i];
     title_ += (i == 0 ? "" : " and ") + window.peer;
     links_.push_back(
         std::make_unique<Link>(window, pool.secret, pool_number(i), leaf.name, datagrams, shape_.reachable[i]));

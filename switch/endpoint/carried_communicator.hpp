@@ -68,8 +68,9 @@ struct CarriedShape {
   std::uint32_t ranks = 1;
   std::uint32_t shadow = 0;  ///< a communicator of the same members, for what they do without the switches
   std::chrono::milliseconds patience{3000};
-  std::vector<std::string> addresses;           ///< of switches, as people wrote them
-  std::vector<tcp::SystemAddress> reachable{};  ///< by pool: the switch that this rank hangs below
+  std::vector<std::string> addresses;                      ///< of switches, as people wrote them
+  std::vector<tcp::SystemAddress> reachable{};             ///< by pool: the switch that this rank hangs below
+  std::vector<std::shared_ptr<WindowsToSwitch>> others{};  ///< by pool: this rank's windows to that switch
 };
 
 /// Calls begin at the windows in the order in which they were made, on every rank. When nothing comes from a switch for

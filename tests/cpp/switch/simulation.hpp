@@ -56,6 +56,7 @@ struct Plan {
   std::uint32_t slots = 4;
   std::uint16_t payload_bytes = 64;
   std::uint32_t rounds_ahead = 2;
+  bool others = false;          ///< ranks have other windows, too, some of them busy from time to time
   std::vector<SlotCall> calls;  ///< buffers and deadlines are set by the simulation
   std::chrono::seconds limit{1000};
 };
@@ -75,6 +76,7 @@ class Simulation {
     ranks_.resize(plan_.tree.size());
     add_switch(plan_.tree, nullptr, 0);
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) prepare(rank);
+    if (plan_.others) at(now_, [this] { change_others(); });
     for (unsigned i = 0; i < plan_.faults.restarts; ++i) {
       at(now_ + microseconds(random_() % 20'000), [this] { restart(random_() % nodes_.size()); });
     }
@@ -123,6 +125,8 @@ class Simulation {
     std::uint32_t position = 0;
     std::unique_ptr<Window> window;
     std::vector<std::vector<std::byte>> src, dst;
+    std::shared_ptr<WindowsToSwitch> others = std::make_shared<WindowsToSwitch>();
+    std::uint32_t others_busy = 0;
     std::size_t started = 0;
     bool awake = false;
   };
@@ -215,6 +219,15 @@ class Simulation {
     node.pool = std::make_unique<BasicPool<kRules>>(node.shape, node);
   }
 
+  void change_others() {
+    for (Rank& rank : ranks_) {
+      for (; rank.others_busy != 0; --rank.others_busy) rank.others->busy(false);
+      rank.others_busy = static_cast<std::uint32_t>(random_() % 20);
+      for (std::uint32_t i = 0; i < rank.others_busy; ++i) rank.others->busy(true);
+    }
+    at(now_ + microseconds(random_() % 1000), [this] { change_others(); });
+  }
+
   void prepare(std::uint32_t number) {
     Rank& rank = ranks_[number];
     WindowShape shape;
@@ -226,6 +239,7 @@ class Simulation {
     shape.slots = plan_.slots;
     shape.payload_bytes = plan_.payload_bytes;
     shape.rounds_ahead = plan_.rounds_ahead;
+    shape.others = rank.others;
     rank.window = std::make_unique<Window>(shape, rank);
     for (const SlotCall& call : plan_.calls) {
       const auto [in, out] = buffer_sizes(call, shape.ranks);

@@ -72,6 +72,16 @@ TEST(Slots, LossCopiesAndDelaysChangeNothing) {
   }
 }
 
+TEST(Slots, OtherBusyWindowsChangeNothing) {
+  for (std::uint32_t seed = 0; seed < 30; ++seed) {
+    Plan one = plan(flat(2 + seed % 5), seed % 3 == 0 ? kNoFaults : seed % 3 == 1 ? kLossy : kRestarting);
+    one.slots = 16U << (seed % 3);
+    one.others = true;
+    Simulation simulation(one, seed);
+    EXPECT_EQ(simulation.run(), "") << "seed " << seed;
+  }
+}
+
 TEST(Slots, SwitchesThatRestartChangeNothing) {
   std::uint64_t resumed = 0;
   for (std::uint32_t seed = 0; seed < 40; ++seed) {

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "core/error.hpp"
@@ -72,6 +74,18 @@ class WindowTest : public testing::Test, public Uplink {
     for (std::byte& byte : doubled) byte = static_cast<std::byte>(std::to_integer<unsigned>(byte) * 2);
     window.take({head, doubled}, now);
   }
+  /// Any result of a turn of `call`.
+  void answer(Window& window, std::uint64_t turn) {
+    SlotFrame head = window.contribution(turn)->head;
+    head.kind = SlotKind::kResult;
+    head.member = kEveryone;
+    const std::vector<std::byte> block(16);
+    window.take({head, block}, kBegin);
+  }
+  std::size_t turns_sent() const {
+    return static_cast<std::size_t>(std::count_if(
+        sent.begin(), sent.end(), [](const SlotFrame& one) { return one.kind == SlotKind::kContribute; }));
+  }
   std::vector<std::uint64_t> turns() const {
     std::vector<std::uint64_t> turns;
     for (const SlotFrame& one : sent) turns.push_back(one.turn);
@@ -105,6 +119,43 @@ TEST_F(WindowTest, ClocksItselfAndStaysWithinItsRounds) {
   for (std::size_t i = 0; i < data.size(); ++i) EXPECT_EQ(data[i], static_cast<std::int32_t>(2 * i));
   window.tick(window.next_due());
   EXPECT_EQ(window.next_due(), Time::max()) << "nothing is left to do";
+}
+
+TEST_F(WindowTest, BusyWindowsOfAProcessShareWhatMayBeOnItsWay) {
+  WindowShape one = shape();
+  one.slots = 64;
+  one.others = std::make_shared<WindowsToSwitch>();
+  const SlotCall long_call = call(1000);
+  Window first(one, *this);
+  first.start(long_call, kBegin);
+  begin(first, kBegin);
+  EXPECT_EQ(turns_sent(), 64U) << "alone";
+  {
+    std::vector<std::unique_ptr<Window>> more;
+    for (int i = 0; i < 3; ++i) {
+      sent.clear();
+      more.push_back(std::make_unique<Window>(one, *this));
+      more.back()->start(long_call, kBegin);
+      begin(*more.back(), kBegin);
+      EXPECT_EQ(turns_sent(), 64U / (i + 2)) << "a part of it, at once";
+    }
+    sent.clear();
+    for (std::uint64_t turn = 0; turn < 48; ++turn) answer(first, turn);
+    EXPECT_EQ(turns_sent(), 0U) << "from 64 down to 16";
+    answer(first, 48);
+    EXPECT_EQ(turns_sent(), 1U);
+    more.clear();  // and with them what they had on their way
+    answer(first, 49);
+    EXPECT_EQ(turns_sent(), 50U) << "alone again";
+  }
+  std::vector<std::unique_ptr<Window>> many;
+  for (int i = 0; i < 40; ++i) {
+    sent.clear();
+    many.push_back(std::make_unique<Window>(one, *this));
+    many.back()->start(long_call, kBegin);
+    begin(*many.back(), kBegin);
+    EXPECT_GE(turns_sent(), 8U) << "however many there are";
+  }
 }
 
 TEST_F(WindowTest, RepeatsAfterTheMeasuredRoundTripAndLaterEachTime) {
