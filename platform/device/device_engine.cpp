@@ -22,11 +22,18 @@
 #include "engine/state.hpp"
 #include "engine/stream_ports.hpp"
 #include "network/wait_hook.hpp"
+#include "platform/device/bring_up.hpp"
 #include "platform/device/broken_ways.hpp"
+#include "platform/device/communicator_table.hpp"
 #include "platform/device/flight.hpp"
 #include "platform/device/group_switches.hpp"
 #include "platform/device/hosts.hpp"
+#include "platform/device/image.hpp"
+#include "platform/device/loaded_programs.hpp"
+#include "platform/device/lost.hpp"
 #include "platform/device/registers.hpp"
+#include "platform/device/turn_lock.hpp"
+#include "platform/device/window_image.hpp"
 
 namespace unisono {
 
@@ -56,18 +63,6 @@ constexpr std::uint64_t kLeastBandwidth = 1;  ///< bytes in a nanosecond, of a p
 constexpr microseconds kStep{20};
 /// Nanoseconds: jobs begin at a multiple of this.
 constexpr std::uint64_t kStart = 1'000'000;
-/// Steps of the bring-up, in reads of a register.
-constexpr int kPatience = 100'000;
-
-[[noreturn]] void lost(const std::string& what) { throw Error(ErrorCode::kDeviceLost, "device: " + what); }
-
-std::string hexadecimal(std::uint32_t value) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string text = "0x";
-  for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[value >> static_cast<unsigned>(shift) & 15U];
-  return text;
-}
-
 std::string in_words(microseconds time) {
   return time.count() % 1000 == 0 ? formatted("{} ms", time.count() / 1000) : formatted("{} us", time.count());
 }
@@ -78,34 +73,6 @@ bool overlap(const Binding& a, const Binding& b) {
   const auto second = reinterpret_cast<std::uintptr_t>(b.data);
   return first < second + b.bytes && second < first + a.bytes;
 }
-
-/// A lock that serves in the order of arrival, so that a thread that waits in short slices keeps nobody out.
-class TurnLock {
- public:
-  void lock() {
-    std::unique_lock inner(mutex_);
-    const std::uint64_t own = next_++;
-    turn_.wait(inner, [&] { return serving_ == own; });
-  }
-  void unlock() {
-    {
-      const std::lock_guard inner(mutex_);
-      ++serving_;
-    }
-    turn_.notify_all();
-  }
-  /// Whether somebody waits for the one who has it.
-  bool wanted() const {
-    const std::lock_guard inner(mutex_);
-    return next_ - serving_ > 1;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::condition_variable turn_;
-  std::uint64_t next_ = 0;
-  std::uint64_t serving_ = 0;
-};
 
 /// Whether an error concerns all ranks of a communicator as it is, rather than as that of another rank.
 bool tells_itself(ErrorCode code) { return code == ErrorCode::kPeerDead || code == ErrorCode::kFramesLost; }
@@ -128,40 +95,12 @@ CallResult result_of(const CallResult* known, CallId id, CallId last) {
   return {true, ErrorCode::kOk, {}, 0};  // forgotten
 }
 
-/// Holds the engine's lock. Once it has given that back, it calls the listeners of calls that have ended.
-template <class Impl>
-class Turn {
- public:
-  explicit Turn(Impl& engine) : engine_(engine) { engine_.turns.lock(); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() { give_back(); }
-  /// Lets others have the lock, and calls the listeners.
-  void pass_on() {
-    give_back();
-    engine_.turns.lock();
-  }
-  /// Calls the hook of waits without the lock.
-  void call_hook() {
-    give_back();
-    WaitHook::call();
-    engine_.turns.lock();
-  }
-
- private:
-  void give_back() {
-    const auto due = std::exchange(engine_.due, {});
-    engine_.turns.unlock();
-    for (const auto& [listener, result] : due) listener(result);
-  }
-
-  Impl& engine_;
-};
-
 }  // namespace
 
 class DeviceEngine::Impl {
  public:
+  using Image = DeviceImage;
+
   Impl(std::unique_ptr<Device> given, DeviceOptions with)
       : device(std::move(given)),
         options(std::move(with)),
@@ -170,38 +109,15 @@ class DeviceEngine::Impl {
     if (options.hosts != nullptr) hosts.emplace(*options.hosts);
   }
 
-  /// A piece of device memory that holds a copy of a piece of host memory, or is scratch.
-  struct Image {
-    Image(Impl& of, std::uint64_t at, Binding host_memory) : owner(of), address(at), host(host_memory) {}
-    ~Image() { owner.memory.free(address); }
-    Image(const Image&) = delete;
-    Image& operator=(const Image&) = delete;
-
-    Impl& owner;
-    std::uint64_t address;
-    Binding host;
-  };
-
-  /// A program of the user that the device holds.
-  struct Loaded {
-    std::shared_ptr<const cclo::CheckedProgram> program;
-    std::uint32_t signature = 0;  ///< of its calls
-    std::uint32_t users = 0;      ///< calls that the device works on
-    std::uint64_t used = 0;       ///< when it was called last
-    std::shared_ptr<Image> rest;  ///< its moves that the device has no place for but its memory
-  };
-
   /// A communicator, and its place in the device's table.
   struct Group {
     cclo::Communicator state;
     std::uint32_t position = 0;
-    std::uint32_t changes = 0;    ///< of the place, as the device counts them
     std::uint64_t calls = 0;      ///< submitted so far
     std::uint64_t launches = 0;   ///< handed to the device so far
     std::uint32_t on_device = 0;  ///< calls that the device has not ended
     LastAlgorithm last;
-    std::shared_ptr<Image> window;  ///< memory that peers reach, in place of the host's
-    std::vector<std::byte> alike;   ///< what both held when they were made alike last
+    std::optional<WindowImage> window;
     GroupSwitches switches;
   };
 
@@ -240,39 +156,9 @@ class DeviceEngine::Impl {
   void bring_up() {
     capability = capability_of(*device);
     device->meanwhile([this] { tell_of_waits(true); });
-    device->write(exchange::kControl, registers::kControlReset);
-    for (int i = 0; (device->read(exchange::kControl) & registers::kControlReset) != 0; ++i) {
-      if (i == kPatience) lost("its soft reset does not end");
-    }
-    device->write(exchange::kControl, 0);
-    if (!options.firmware.empty()) {
-      device->write(exchange::kFirmwareAddress, 0);
-      for (const std::uint32_t word : options.firmware) device->write(exchange::kFirmwareData, word);
-      // The last word tells whether the memory holds the image at all.
-      const auto last = static_cast<std::uint32_t>(4 * (options.firmware.size() - 1));
-      device->write(exchange::kFirmwareAddress, last);
-      if (device->read(exchange::kFirmwareData) != options.firmware.back()) {
-        lost(formatted("its microcontroller's memory does not hold the firmware of {} bytes",
-                       4 * options.firmware.size()));
-      }
-    }
     options.settings = within_limits(options.settings, capability);
     rules.add(options.settings.rules);
-    const EngineSettings& settings = options.settings;
-    device->write(exchange::kEagerLimit, settings.eager_limit);
-    device->write(exchange::kSegmentBytes, settings.segment_bytes);
-    device->write(exchange::kRxBufferCount, settings.rx_buffer_count);
-    device->write(exchange::kRxBufferBytes, settings.segment_bytes);
-    device->write(exchange::kTimeoutUs, deadline_of(settings.timeout));
-    device->write(exchange::kControl, registers::kControlRun);
-    for (int i = 0; (device->read(exchange::kStatus) & registers::kStatusReady) == 0; ++i) {
-      if (i == kPatience)
-        lost("it does not become ready (status " + hexadecimal(device->read(exchange::kStatus)) + ")");
-    }
-  }
-
-  static std::uint32_t deadline_of(microseconds timeout) {
-    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(timeout.count(), 1, 0xffffffff));
+    unisono::bring_up(*device, options.firmware, options.settings);
   }
 
   // ---------------------------------------------------------------------------------------- communicators
@@ -284,63 +170,6 @@ class DeviceEngine::Impl {
       throw Error(ErrorCode::kFreedCommunicator, formatted("communicator {} was freed", number));
     }
     throw Error(ErrorCode::kInvalidArgument, formatted("there is no communicator {}", number));
-  }
-
-  void open_session(std::uint32_t node) {
-    if (sessions[node] || node == device->node()) return;
-    device->write(exchange::kTransport + 4 * node, registers::kSessionOpen | node);
-    sessions[node] = true;
-  }
-
-  void write_state(Group& of, std::uint32_t flags) {
-    of.changes = (of.changes + 1) & registers::kStateChanges;
-    changes[of.position] = of.changes;
-    device->write(registers::communicator(of.position, registers::kState),
-                  flags | of.changes << registers::kStateChangesShift | std::uint32_t{of.state.epoch} << 16U);
-  }
-
-  void write_tables(Group& of, std::span<const std::uint32_t> nodes) {
-    const cclo::Communicator& state = of.state;
-    const std::uint32_t at = of.position;
-    device->write(registers::communicator(at, registers::kPathValid), 0);
-    for (std::uint32_t rank = 0; rank < state.size; ++rank) {
-      open_session(nodes[rank]);
-      const bool own = nodes[rank] == device->node();
-      device->write(registers::member(at, rank),
-                    registers::kMemberValid | (own ? static_cast<std::uint32_t>(kSelfSession) : nodes[rank]));
-    }
-    std::uint32_t rows = state.size, above = 0;
-    const std::optional<std::uint32_t> to_switch = of.switches.above();
-    if (to_switch) {
-      above = state.tree->parent[state.rank];
-      rows += state.tree->switches;
-      open_session(*to_switch);
-    }
-    // Of the switches a member knows its own.
-    for (std::uint32_t rank = state.size; rank < std::max(rows, members[at]); ++rank) {
-      const bool known = to_switch && rank == above;
-      device->write(registers::member(at, rank), known ? registers::kMemberValid | *to_switch : 0);
-    }
-    members[at] = rows;
-    const std::array<std::uint32_t, 7> controller{state.number,
-                                                  state.rank,
-                                                  state.size,
-                                                  state.grouping.size | above << registers::kAboveShift,
-                                                  state.agreed.eager_limit,
-                                                  state.capability.datatypes,
-                                                  state.capability.funcs};
-    device->write(registers::communicator(at, registers::kNumber), controller);
-    const std::array<std::uint32_t, 6> path{
-        state.number,
-        state.epoch,
-        state.agreed.eager_limit,
-        state.segment_bytes,
-        state.agreed.rx_buffer_count,
-        rows | (to_switch ? state.size << registers::kMembersShift : 0) | state.rank << 16U};
-    device->write(registers::communicator(at, registers::kPathNumber), path);
-    device->write(registers::communicator(at, registers::kPathValid), 1);
-    device->write(registers::communicator(at, registers::kPathWindow), 0);
-    write_state(of, registers::kStateValid);
   }
 
   void create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
@@ -403,11 +232,10 @@ class DeviceEngine::Impl {
              formatted("the device knows {} communicators already; free one first", DeviceLimits::kCommunicators));
     }
     made->position = static_cast<std::uint32_t>(place - taken.begin());
-    made->changes = changes[made->position];
     flight.open(state);
     use([&] {
       made->switches.ask(*device, state, nodes, DeviceLimits::kRanks);
-      write_tables(*made, nodes);
+      table.write(made->position, state, nodes, made->switches.above());
     });
     check_alive();
     Group& here = *(groups[number] = std::move(made));
@@ -425,7 +253,7 @@ class DeviceEngine::Impl {
     end_all(leaving, ErrorCode::kFreedCommunicator, formatted("communicator {} was freed by this rank", number));
     // The place keeps its words until it is needed: what this rank has sent may still be on its way through the device,
     // and peers may still wait for it. Only calls that are given up are told, so that they end soon.
-    if (leaving.on_device != 0) use([&] { write_state(leaving, 0); });
+    if (leaving.on_device != 0) use([&] { table.write_state(leaving.position, leaving.state, 0); });
     const auto found = groups.find(number);
     // The place is not given to others while the device is still at a call there.
     if (leaving.on_device != 0) retiring.push_back(std::move(found->second));
@@ -453,22 +281,14 @@ class DeviceEngine::Impl {
     for (const std::uint32_t number : std::exchange(unmarked, {})) {
       const auto found = groups.find(number);
       if (found == groups.end()) continue;
-      use([&] { write_state(*found->second, registers::kStateValid | registers::kStateRevoked); });
+      use([&] {
+        table.write_state(found->second->position, found->second->state,
+                          registers::kStateValid | registers::kStateRevoked);
+      });
     }
   }
 
   // ---------------------------------------------------------------------------------------------- windows
-  // Peers reach an image of the window in the device. Before a call begins, what the host has changed since goes there;
-  // when one has ended, what peers have changed comes here. A copy of what was alike last tells both.
-
-  void set_window(const Group& of, std::uint64_t address, std::uint64_t bytes) {
-    const std::array<std::uint32_t, 4> words{
-        static_cast<std::uint32_t>(address), static_cast<std::uint32_t>(address >> 32U),
-        static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(bytes >> 32U)};
-    device->write(exchange::kWindowAddress, words);
-    device->write(registers::communicator(of.position, registers::kPathWindow), bytes != 0 ? 1 : 0);
-  }
-
   void bind_window(Group& of, const Binding& window) {
     check_alive();
     const bool none = window.data == nullptr || window.bytes == 0;
@@ -479,63 +299,34 @@ class DeviceEngine::Impl {
     }
     unbind_window(of);
     if (none) return;
-    const std::optional<std::uint64_t> address = memory.allocate(window.bytes);
-    if (!address) {
+    std::shared_ptr<Image> image = Image::of(memory, window);
+    if (!image) {
       throw Error(ErrorCode::kOutOfMemory,
                   formatted("window on communicator {}: its {} bytes find no room in the device", of.state.number,
                             window.bytes));
     }
-    auto image = std::make_shared<Image>(*this, *address, window);
     use([&] {
-      store(*address, window);
-      set_window(of, *address, window.bytes);
+      of.window.emplace(*device, std::move(image));
+      table.set_window(of.position, of.window->address(), window.bytes);
     });
     check_alive();
-    of.alike.assign(window.data, window.data + window.bytes);
-    of.window = std::move(image);
   }
 
   void unbind_window(Group& of) {
     if (!of.window) return;
     pull_window(of);
-    use([&] { set_window(of, 0, 0); });
+    use([&] { table.set_window(of.position, 0, 0); });
     of.window.reset();
-    of.alike.clear();
   }
 
-  /// What the host has changed goes to the device.
   void push_windows() {
     for (const auto& [number, of] : groups) {
-      if (!of->window) continue;
-      const Binding& host = of->window->host;
-      for (std::uint64_t at = 0; at < host.bytes;) {
-        const auto* const from = host.data + at;
-        const auto differs =
-            std::mismatch(from, static_cast<const std::byte*>(host.data + host.bytes), of->alike.data() + at).first;
-        const auto begin = static_cast<std::uint64_t>(differs - host.data);
-        std::uint64_t end = begin;
-        while (end < host.bytes && host.data[end] != of->alike[end]) ++end;
-        if (begin != end) {
-          store(of->window->address + begin, {host.data + begin, end - begin});
-          std::copy(host.data + begin, host.data + end, of->alike.data() + begin);
-        }
-        at = std::max(end, begin + 1);
-      }
+      if (of->window) of->window->push();
     }
   }
 
-  /// What peers have changed comes to the host.
   void pull_window(Group& of) {
-    if (!of.window) return;
-    const Binding& host = of.window->host;
-    std::vector<std::byte> there(host.bytes);
-    use([&] {
-      device->load(of.window->address, there);
-      for (std::uint64_t at = 0; at < host.bytes; ++at) {
-        if (there[at] != of.alike[at]) host.data[at] = there[at];
-      }
-      of.alike = std::move(there);
-    });
+    if (of.window) use([&] { of.window->pull(); });
   }
 
   // ------------------------------------------------------------------------------------------------ calls
@@ -731,8 +522,8 @@ class DeviceEngine::Impl {
   void check_size(const Work& work) const {
     std::uint64_t bytes = 0;
     if (work.call->call.collective == Collective::kProgram) {
-      check_program_size(work);
-      bytes = kMoveBytes * rest_of(*work.call->program).size();
+      LoadedPrograms::check_size(*work.call->program, work.group->state);
+      bytes = kMoveBytes * LoadedPrograms::rest_of(*work.call->program).size();
     }
     for (const Region region : {Region::kSrc, Region::kDst, Region::kScratch, Region::kParams}) {
       bytes += work.region(region).bytes;
@@ -742,20 +533,6 @@ class DeviceEngine::Impl {
         ErrorCode::kOutOfMemory,
         formatted("{} on communicator {}: it takes {} bytes of device memory; the device has {}",
                   name_of(work.call->call.collective), work.group->state.number, bytes, device->memory_bytes()));
-  }
-
-  static void check_program_size(const Work& work) {
-    const cclo::CheckedProgram& checked = *work.call->program;
-    const auto refuse = [&](ErrorCode code, const std::string& what) {
-      throw Error(code, formatted("program on communicator {}: {}", work.group->state.number, what));
-    };
-    const std::size_t moves = checked.program.moves.size(), words = checked.program.pool.size();
-    if (moves > kProgramMoves || words > kLoadedWords) {
-      refuse(ErrorCode::kCapacity,
-             formatted("rank {} has {} moves and {} words of peer lists; a device holds {} and {} of a program",
-                       work.group->state.rank, moves, words, kProgramMoves, kLoadedWords));
-    }
-    if (checked.writes_params) refuse(ErrorCode::kUnsupported, "it writes its own params, which a device cannot do");
   }
 
   /// Calls of one order begin in the order of their submission: collectives of a communicator, and its messages.
@@ -829,9 +606,7 @@ class DeviceEngine::Impl {
     const Binding scratch{nullptr, work.region(Region::kScratch).bytes};
     const Binding params = work.region(Region::kParams);
     std::shared_ptr<Image> scratch_image, params_image;
-    const Loaded* const there = loaded_for(work);
-    const bool loads = work.call->call.collective == Collective::kProgram && there == nullptr;
-    const Binding rest{nullptr, loads ? kMoveBytes * rest_of(*work.call->program).size() : 0};
+    const Binding rest{nullptr, bytes_to_load(work)};
     std::shared_ptr<Image> rest_image;
     const auto find_room = [&] {
       return place(src, src_image) && place(dst, dst_image) && place(scratch, scratch_image) &&
@@ -839,7 +614,7 @@ class DeviceEngine::Impl {
     };
     if (!find_room()) {
       if (!running.empty()) return;
-      forget_programs(there);
+      programs.forget(*work.call);
     }
     if (!find_room()) {
       fail(work, ErrorCode::kOutOfMemory,
@@ -1022,8 +797,7 @@ class DeviceEngine::Impl {
       if (one->params) store(one->params->address, params);
       if (one->call->call.collective != Collective::kProgram) continue;
       std::shared_ptr<Image> rest;
-      const bool there = loaded_for(*one) != nullptr;
-      if (!there && !place({nullptr, kMoveBytes * rest_of(*one->call->program).size()}, rest)) return false;
+      if (!place({nullptr, bytes_to_load(*one)}, rest)) return false;
       one->program_slot = slot_of(*one, std::move(rest));
       if (!one->program_slot) return false;
     }
@@ -1032,7 +806,7 @@ class DeviceEngine::Impl {
 
   void release_programs(std::vector<std::unique_ptr<Work>>& prepared) {
     for (const auto& one : prepared) {
-      if (one->program_slot) --loaded[*one->program_slot].users;
+      if (one->program_slot) programs.leave(*one->program_slot);
       one->program_slot.reset();
     }
   }
@@ -1128,77 +902,17 @@ class DeviceEngine::Impl {
     return any;
   }
 
-  /// Moves that stand in the device's memory.
-  static std::span<const Move> rest_of(const cclo::CheckedProgram& program) {
-    const std::span<const Move> moves(program.program.moves);
-    return moves.subspan(std::min<std::size_t>(moves.size(), kLoadedMoves));
+  /// Of the device's memory, for the program of a call that must be loaded first.
+  std::uint64_t bytes_to_load(const Work& work) const {
+    if (work.call->call.collective != Collective::kProgram || programs.holds(*work.call)) return 0;
+    return kMoveBytes * LoadedPrograms::rest_of(*work.call->program).size();
   }
 
-  /// Gives back the memory of programs that no call uses, but for one; they are loaded again when they are called.
-  void forget_programs(const Loaded* spared) {
-    for (Loaded& there : loaded) {
-      if (there.users == 0 && there.rest && &there != spared) there = {};
-    }
-  }
-
-  /// Where the call's program is loaded, if it is.
-  Loaded* loaded_for(const Work& work) {
-    if (work.call->call.collective != Collective::kProgram) return nullptr;
-    for (Loaded& there : loaded) {
-      if (there.program == work.call->program && there.signature == work.call->signature) return &there;
-    }
-    return nullptr;
-  }
-
-  /// The place of the call's program on the device, loaded if need be; none if all places are in use for now.
-  /// `rest_image`: memory for what the device itself has no place for, if it must be loaded.
-  std::optional<std::uint32_t> slot_of(const Work& work, std::shared_ptr<Image> rest_image) {
-    const auto& program = work.call->program;
-    const auto take = [&](Loaded& there) {
-      ++there.users;
-      there.used = ++programs_called;
-      return static_cast<std::uint32_t>(&there - loaded.data());
-    };
-    if (Loaded* const there = loaded_for(work)) return take(*there);
-    std::vector<Loaded*> free;
-    for (Loaded& there : loaded) {
-      if (there.users == 0) free.push_back(&there);
-    }
-    std::sort(free.begin(), free.end(), [](const Loaded* a, const Loaded* b) { return a->used < b->used; });
-    for (Loaded* there : free) {
-      device->write(registers::kProgramSlot, static_cast<std::uint32_t>(there - loaded.data()));
-      // A place that never had a program may still be giving out a call that was kept there.
-      if ((device->read(registers::kProgramState) & registers::kProgramRefused) != 0) continue;
-      for (const std::uint32_t word : program->program.pool) device->write(registers::kProgramList, word);
-      const std::span<const Move> rest = rest_of(*program);
-      if (rest_image) {
-        std::vector<std::uint64_t> words;
-        for (const Move& move : rest) {
-          for (const std::uint64_t word : encode(move)) words.push_back(word);
-        }
-        device->store(rest_image->address, std::as_bytes(std::span(words)));
-        const std::array<std::uint32_t, 3> there_it_is{static_cast<std::uint32_t>(rest_image->address),
-                                                       static_cast<std::uint32_t>(rest_image->address >> 32U),
-                                                       static_cast<std::uint32_t>(rest.size())};
-        device->write(registers::kProgramRestAddress, there_it_is);
-      }
-      const std::size_t held = program->program.moves.size() - rest.size();
-      for (const Move& move : std::span(program->program.moves).first(held)) {
-        for (const std::uint64_t words : encode(move)) {
-          device->write(registers::kProgramMove, static_cast<std::uint32_t>(words));
-          device->write(registers::kProgramMove, static_cast<std::uint32_t>(words >> 32U));
-        }
-      }
-      device->write(registers::kProgramLoad, work.call->signature);
-      const auto at = static_cast<std::uint32_t>(there - loaded.data());
-      if ((device->read(registers::kProgramState) >> at & 1U) == 0) {
-        lost(formatted("it does not take a program of {} moves", program->program.moves.size()));
-      }
-      *there = {program, work.call->signature, 0, 0, std::move(rest_image)};
-      return take(*there);
-    }
-    if (running.empty() && kernels.empty()) lost("it has no place for a program, and no call under way");
-    return std::nullopt;
+  /// See LoadedPrograms::take.
+  std::optional<std::uint32_t> slot_of(const Work& work, std::shared_ptr<Image> rest) {
+    const std::optional<std::uint32_t> taken = programs.take(*work.call, std::move(rest));
+    if (!taken && running.empty() && kernels.empty()) lost("it has no place for a program, and no call under way");
+    return taken;
   }
 
   /// The result of a call in flight, where `wanted` lies in it: then both share it, and the device need not bring it to
@@ -1222,10 +936,8 @@ class DeviceEngine::Impl {
   /// Provides memory for `host` in `image`, unless there is some. False if there is no room.
   bool place(const Binding& host, std::shared_ptr<Image>& image) {
     if (image || host.bytes == 0) return true;
-    const std::optional<std::uint64_t> address = memory.allocate(host.bytes);
-    if (!address) return false;
-    image = std::make_shared<Image>(*this, *address, host);
-    return true;
+    image = Image::of(memory, host);
+    return image != nullptr;
   }
 
   void store(std::uint64_t address, const Binding& from) { device->store(address, {from.data, from.bytes}); }
@@ -1239,7 +951,8 @@ class DeviceEngine::Impl {
     }
     // At most as many calls are out as the device has entries, so it takes the last one soon.
     for (int i = 0; (device->read(exchange::kStatus) & registers::kStatusSlotTaken) != 0; ++i) {
-      if (i == kPatience) lost("it does not take a call (status " + hexadecimal(device->read(exchange::kStatus)) + ")");
+      if (i == kDevicePatience)
+        lost("it does not take a call (status " + hexadecimal(device->read(exchange::kStatus)) + ")");
     }
     device->write(exchange::kCallSlot, words);
     device->write(exchange::kDoorbell, 1);
@@ -1281,7 +994,7 @@ class DeviceEngine::Impl {
     if (number != 0) device->write(exchange::kStatus, registers::kStatusFailed);
     running.erase(work.number);
     work.with_device = false;
-    if (work.program_slot) --loaded[*work.program_slot].users;
+    if (work.program_slot) programs.leave(*work.program_slot);
     work.program_slot.reset();
     Group& of = *work.group;
     --of.on_device;
@@ -1525,14 +1238,13 @@ class DeviceEngine::Impl {
   bool waiting = false;
   std::set<std::uint32_t> unmarked;  ///< communicators whose revocation the device does not know
 
+  CommunicatorTable table{*device};
   DeviceMemory memory;  ///< outlives what has pieces of it
+  LoadedPrograms programs{*device};
   std::map<std::uint32_t, std::unique_ptr<Group>> groups;
   std::list<std::unique_ptr<Group>> retiring;  ///< freed, but the device is still at calls of theirs
   std::set<std::uint32_t> freed;
   std::map<std::pair<std::uint32_t, std::uint16_t>, std::pair<ErrorCode, std::string>> revoked_early;
-  std::array<std::uint32_t, DeviceLimits::kCommunicators> changes{};
-  std::array<std::uint32_t, DeviceLimits::kCommunicators> members{};  ///< valid in the table
-  std::array<bool, DeviceLimits::kRanks> sessions{};
 
   std::unordered_map<CallId, std::unique_ptr<Work>> works;
   std::list<Work*> queue;
@@ -1541,8 +1253,6 @@ class DeviceEngine::Impl {
   std::uint64_t removals = 0;              ///< from the queue
   CallId last_id = 0;
   std::uint32_t last_number = 0;
-  std::array<Loaded, kLoadedPrograms> loaded;
-  std::uint64_t programs_called = 0;
 
   cclo::KnownTuning rules;
 
@@ -1584,21 +1294,7 @@ Agreement DeviceEngine::capabilities_of(std::uint64_t capability, const EngineSe
   return capabilities;
 }
 
-std::uint64_t DeviceEngine::capability_of(Device& device) {
-  const std::uint32_t identity = device.read(exchange::kIdentity);
-  if (identity != registers::kIdentity) {
-    lost("its identity is " + hexadecimal(identity) + ", not " + hexadecimal(registers::kIdentity) +
-         ": it is no engine of Unisono");
-  }
-  const std::uint32_t version = device.read(exchange::kVersion);
-  if (version != registers::kVersion) {
-    throw Error(ErrorCode::kUnsupported, "device: it has version " + hexadecimal(version) + ", this library takes " +
-                                             hexadecimal(registers::kVersion) +
-                                             ": use a device and a library of one release");
-  }
-  const std::uint64_t low = device.read(exchange::kCapability);
-  return low | std::uint64_t{device.read(exchange::kCapability + 4)} << 32U;
-}
+std::uint64_t DeviceEngine::capability_of(Device& device) { return capability_of_device(device); }
 
 std::vector<std::vector<std::byte>> DeviceEngine::exchange(std::span<const std::byte> own,
                                                            std::chrono::milliseconds patience) {
