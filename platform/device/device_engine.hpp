@@ -39,6 +39,8 @@ struct DeviceOptions {
   bool records = false;
 };
 
+struct DeviceCalls;
+
 /// Carries out calls on a device. Caller-driven like the native engine: it looks at the device inside `submit`, `test`,
 /// `wait` and `progress`. What is checked before anything is sent is checked by the native engine's own code.
 class DeviceEngine final : public Engine {
@@ -100,8 +102,7 @@ class DeviceEngine final : public Engine {
   void revoke(std::uint32_t communicator, const std::string& reason) override;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<DeviceCalls> calls_;
 };
 
 }  // namespace unisono
