@@ -21,7 +21,7 @@ from .bounds import bound_loops
 from .coalesce import coalesce, leave_out_empty
 from .flow import find_flow, split_edges
 from .refusal import Refusal
-from .schedule import schedule
+from .schedule import copied, schedule
 from .select import Selector
 from .words import NONE, Part, Selected, Word
 
@@ -142,8 +142,9 @@ def _assemble(text: str, source: str) -> bytes:
         selected = Selector(flow, places, loops).select()
         loops += len(flow.loops)
         remove_dead(selected)
+        copies = copied(selected.parts)
         for part in selected.parts:
-            schedule(part)
+            schedule(part, copies)
         coalesce(selected)
         leave_out_empty(selected)
         # A function's values do not outlive it: all functions have the same places for what finds no register.

@@ -8,6 +8,7 @@ from typing import Any
 from ._isa import Element, Op
 from .flow import Flow
 from .ir import Address, Const, Inst, Lanes, Ref, Type, Value
+from .offsets import Offsets
 from .refusal import Refusal
 from .words import ZERO, Word
 
@@ -49,6 +50,8 @@ class Words:
 
     def __init__(self, flow: Flow, places: dict[str, int], first_loop: int) -> None:
         self._flow = flow
+        self._offsets = Offsets(flow)
+        self._block = ""  # whose words are put down
         self._places = places  # of variables, and of local arrays as function and name
         self._first_loop = first_loop
         self.vectors: list[bool] = [False]

@@ -20,7 +20,7 @@ _WRITES_STREAM = frozenset((Op.PUT, Op.STREAMOUT))
 _MOST = 400
 
 
-def _graph(words: list[Word]) -> tuple[list[dict[int, int]], list[int]]:
+def _graph(words: list[Word], late: list[tuple[int, int]]) -> tuple[list[dict[int, int]], list[int]]:
     """Of each word those that wait for it, with the cycles that they wait; and for how many words each waits."""
     after: list[dict[int, int]] = [{} for _ in words]
     waits = [0] * len(words)
@@ -60,15 +60,66 @@ def _graph(words: list[Word]) -> tuple[list[dict[int, int]], list[int]]:
         elif word.op in _WRITES_STREAM:
             edge(streamed, i, 1)
             streamed = i
+    for counter, source in late:
+        at = written[source]
+        for i, word in enumerate(words[:at]):
+            if counter in word.reads():
+                edge(i, at, 0)
     return after, waits
 
 
-def schedule(part: Part) -> None:
+def copied(parts: list[Part]) -> dict[int, list[int]]:
+    """Registers by what is copied to them."""
+    found: dict[int, list[int]] = {}
+    for part in parts:
+        for word in part.body:
+            if word.op == Op.MOVE:
+                found.setdefault(word.ra, []).append(word.rd)
+    return found
+
+
+def _late(words: list[Word], copies: dict[int, list[int]]) -> list[tuple[int, int]]:
+    """Puts what becomes a loop's counter behind all that reads the counter as it was, with what needs it: then both can
+    be one register. Gives the register that is read, and the one that is written.
+    """
+    found = []
+    for source, counters in copies.items():
+        at = next((i for i, word in enumerate(words) if word.writes() == source), -1)
+        for counter in counters if at >= 0 else ():
+            behind = [words[at]]  # with what depends on it
+            made = {source}
+            end = next((i for i, word in enumerate(words) if word.writes() == counter), len(words))
+            readers = [i for i in range(at + 1, end) if counter in words[i].reads()]
+            last = readers[-1] if readers else at
+            kept = []
+            for word in words[at + 1 : last + 1]:
+                if made.intersection(word.reads()) or _ordered(word, behind):
+                    behind.append(word)
+                    made.add(word.writes())
+                else:
+                    kept.append(word)
+            if any(counter in word.reads() for word in behind[1:]):
+                continue  # it is read together with the new one
+            words[at : last + 1] = kept + behind
+            found.append((counter, source))
+    return found
+
+
+def _ordered(word: Word, behind: list[Word]) -> bool:
+    """Whether a word may not go ahead of others."""
+    if word.op in _WRITES_MEMORY | _READS_MEMORY | _WRITES_STREAM:
+        return any(other.op in _WRITES_MEMORY | _READS_MEMORY | _WRITES_STREAM for other in behind)
+    into = word.writes()
+    return into >= 0 and any(into == other.writes() or into in other.reads() for other in behind)
+
+
+def schedule(part: Part, copies: dict[int, list[int]]) -> None:
     """Puts a block's words into an order in which they wait little."""
     words = part.body
     if not 2 < len(words) <= _MOST:
         return
-    after, waits = _graph(words)
+    late = _late(words, copies)
+    after, waits = _graph(words, late)
     height = [0] * len(words)
     for i in range(len(words) - 1, -1, -1):
         height[i] = max((cycles + height[j] for j, cycles in after[i].items()), default=1)

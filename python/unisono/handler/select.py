@@ -41,6 +41,7 @@ class Selector(Calls):
         parts = []
         loops = {head: self._first_loop + i for i, head in enumerate(h for h in flow.order if h in flow.loops)}
         for name in flow.order:
+            self._block = name
             self._constants = {}
             self._in_loop = any(name in loop.blocks for loop in flow.loops.values())
             part = Part(name)
@@ -63,7 +64,11 @@ class Selector(Calls):
         if op == "phi":
             if inst.type.kind == "pointer":
                 return
-            element_of(inst.type)
+            element = element_of(inst.type)
+            if inst.name in self._offsets.merged:
+                kept, apart = self._offsets.merged[inst.name]
+                self.word(Op.ADD, element, rd=self._registers[inst.name], ra=self.register(kept),
+                          imm=apart & 0xFFFFFFFF, immediate=True)  # fmt: skip
         elif op in ("br", "switch", "ret", "unreachable"):
             self._copies(block, inst.blocks)
             self._end(part, inst)
@@ -83,6 +88,8 @@ class Selector(Calls):
         for phi in self._flow.code.blocks[targets[0]].insts:
             if phi.op != "phi":
                 break
+            if phi.name in self._offsets.merged:
+                continue
             value = phi.args[phi.blocks.index(block)]
             into = self._registers[phi.name]
             if isinstance(value, (Const, Lanes)):
@@ -367,21 +374,25 @@ class Selector(Calls):
             if isinstance(index, Const):
                 offset += signed_number(index.value, index.type.bits) * step.bytes()
                 continue
-            base = self._plus(base, index, step.bytes())
+            base, more = self._plus(base, index, step.bytes())
+            offset += more
         if not -(1 << 31) <= offset < 1 << 31:
             base, offset = self.word(Op.ADD, rd=self.fresh(), ra=base, rb=self.number(offset % (1 << 64))), 0
         self._at[inst.name] = (base, offset)
 
-    def _plus(self, base: int, index: Value, size: int) -> int:
-        """Base + index * size."""
-        register = self.register(index)
-        if index.type.bits < 64:
+    def _plus(self, base: int, index: Value, size: int) -> tuple[int, int]:
+        """Base + index * size, as a register and an offset."""
+        found = self._offsets.index(index)
+        number, shift, added = found or (index, 0, 0)
+        register = self.register(number)
+        if found is None:
             register = self.word(Op.SIGN_EXTEND, aux=int(element_of(index.type)), rd=self.fresh(), ra=register)
+        added, size = added * size, size << shift
         if size & (size - 1):
             register = self.word(Op.MUL, rd=self.fresh(), ra=register, imm=size, immediate=True)
         elif size > 1:
             register = self.word(Op.SHIFT_LEFT, rd=self.fresh(), ra=register, imm=size.bit_length() - 1, immediate=True)
-        return register if base == ZERO else self.word(Op.ADD, rd=self.fresh(), ra=base, rb=register)
+        return register if base == ZERO else self.word(Op.ADD, rd=self.fresh(), ra=base, rb=register), added
 
     def _load(self, inst: Inst) -> None:
         kind = inst.type

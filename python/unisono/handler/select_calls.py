@@ -38,16 +38,21 @@ class Calls(Words):
     def _call_machine(self, inst: Inst, call: Call) -> None:
         more: dict[str, Any] = {"aux": call.aux, "imm": call.imm}
         args = list(inst.args)
+        if call.op == Op.TAKE_LANES:
+            more["whole"] = self._offsets.there(args[0], 16 * call.element.bytes, self._block)
         for field in call.operands:
             value = args.pop(0)
             if field == "at":  # an offset in the payload
                 if isinstance(value, Const) and value.value < 1 << 31:
                     more["ra"], more["imm"] = ZERO, value.value
                 else:
-                    more["ra"] = self.register(value)
+                    base, offset = self._offsets.at(value)
+                    more["ra"], more["imm"] = self.register(base), offset & 0xFFFFFFFF
             elif field == "rd":  # changed by the call
                 into = self.fresh(call.result_vector)
-                if isinstance(value, Const) and call.result_vector:
+                if more.get("whole"):
+                    pass
+                elif isinstance(value, Const) and call.result_vector:
                     self._move(into, self._vector_of(Lanes(value.type, (value.value,) * 16)))
                 elif call.result_vector and not value.type.is_vector:
                     self.word(Op.SPLAT, vector=True, rd=into, ra=self.register(value))

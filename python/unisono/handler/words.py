@@ -36,6 +36,7 @@ class Word:
     immediate: bool = False
     target: str = ""
     line: int = 0
+    whole: bool = False  #: of take_lanes: the payload has all lanes, so that none stays as it is
 
     @property
     def form(self) -> int:
@@ -46,7 +47,7 @@ class Word:
         """Registers that it reads."""
         form = _FORM[self.op]
         found = []
-        if form & READS_RD and self.rd >= 0:
+        if form & READS_RD and self.rd >= 0 and not self.whole:
             found.append(self.rd)
         if form & READS_RA and self.ra >= 0:
             found.append(self.ra)
