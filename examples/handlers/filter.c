@@ -14,13 +14,16 @@ int header(void) {
 }
 
 int payload(void) {
-  for (uint32_t i = 0; i < us_length() / 4; ++i) {
-    const float value = us_f32_at(4 * i);
-    if (value >= LEAST) {
-      us_put_u32(before + i);
-      us_put_f32(value);
+  const us_u32x16 bits = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
+  uint32_t first = before;
+  before += us_length() / 4;
+  for (uint32_t at = 0; at < us_length(); at += 64, first += US_LANES) {
+    const us_f32x16 values = us_f32x16_at(at, __builtin_nanf(""));  // which is not at least anything
+    for (uint32_t passing = us_sum_u32(0, (us_u32x16)(values >= LEAST) & bits); passing != 0; passing &= passing - 1) {
+      const uint32_t lane = (uint32_t)__builtin_ctz(passing);
+      us_put_u32(first + lane);
+      us_put_f32(values[lane]);
     }
   }
-  before += us_length() / 4;
   return US_GO_ON;
 }

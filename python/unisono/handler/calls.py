@@ -37,8 +37,6 @@ def _calls() -> dict[str, Call]:
     for name, element in _CARRIED.items():
         found[f"us_{name}_at"] = Call(Op.TAKE, element, operands=("at",))
         found[f"us_put_{name}"] = Call(Op.PUT, element, operands=("ra",))
-        if name in ("u8", "u16"):
-            continue
         found[f"us_{name}x16_at"] = Call(Op.TAKE_LANES, element, True, ("at", "rd"), result_vector=True)
         found[f"us_streamout_{name}"] = Call(Op.STREAMOUT, element, True, ("ra", "second"))
     for name, element in _NARROW.items():

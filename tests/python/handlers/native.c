@@ -60,6 +60,20 @@ ELEMENT(f64, double)
     return sum;                                                               \
   }
 LANES(u32, uint32_t, us_u32x16)
+#define SHORT_LANES(name, type)                                                   \
+  us_u32x16 us_##name##x16_at(uint32_t offset, uint32_t pad) {                    \
+    us_u32x16 value;                                                              \
+    for (uint32_t i = 0; i < 16; ++i) {                                           \
+      const uint32_t at = offset + i * (uint32_t)sizeof(type);                    \
+      value[i] = at + sizeof(type) <= now.info[0] ? us_##name##_at(at) : pad;     \
+    }                                                                             \
+    return value;                                                                 \
+  }                                                                               \
+  void us_streamout_##name(us_u32x16 value, uint32_t lanes) {                     \
+    for (uint32_t i = 0; i < lanes && i < 16; ++i) us_put_##name((type)value[i]); \
+  }
+SHORT_LANES(u8, uint8_t)
+SHORT_LANES(u16, uint16_t)
 LANES(u64, uint64_t, us_u64x16)
 LANES(f32, float, us_f32x16)
 LANES(f64, double, us_f64x16)

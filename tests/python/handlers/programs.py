@@ -285,6 +285,7 @@ class Writer:
             return self.random.choice((
                 lambda: self.random.choice(self.vectors) if self.vectors else "us_u32x16_at(0, 9)",
                 lambda: f"us_u32x16_at(({self.number(0)}) & 63, {self.random.randrange(99)})",
+                lambda: f"us_u{self.random.choice((8, 16))}x16_at({self.random.randrange(64)}, {self.number(0)})",
                 lambda: f"*(us_u32x16*)(words + 16 * (({self.number(0)}) & 3))",
                 lambda: f"((us_u32x16){{}} + (uint32_t)({self.number(0)}))",
                 lambda: "(us_u32x16){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}",

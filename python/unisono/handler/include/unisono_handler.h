@@ -57,6 +57,8 @@ double us_f64_at(uint32_t offset) US_READS;
 /* Sixteen of them, side by side; lanes beyond the end are `pad`, if the first is not farther
  * than that. fp16 and bf16 come as fp32; their pad is their bits.
  */
+us_u32x16 us_u8x16_at(uint32_t offset, uint32_t pad) US_READS; /* bytes as numbers; a pad may be larger */
+us_u32x16 us_u16x16_at(uint32_t offset, uint32_t pad) US_READS;
 us_u32x16 us_u32x16_at(uint32_t offset, uint32_t pad) US_READS;
 us_u64x16 us_u64x16_at(uint32_t offset, uint64_t pad) US_READS;
 us_f32x16 us_f32x16_at(uint32_t offset, float pad) US_READS;
@@ -74,6 +76,8 @@ void us_put_f32(float value) US_DOES;
 void us_put_f64(double value) US_DOES;
 
 /* Writes the first `lanes` lanes, 16 at most. */
+void us_streamout_u8(us_u32x16 value, uint32_t lanes) US_DOES; /* the lanes' low bytes */
+void us_streamout_u16(us_u32x16 value, uint32_t lanes) US_DOES;
 void us_streamout_u32(us_u32x16 value, uint32_t lanes) US_DOES;
 void us_streamout_u64(us_u64x16 value, uint32_t lanes) US_DOES;
 void us_streamout_f32(us_f32x16 value, uint32_t lanes) US_DOES;
