@@ -15,7 +15,8 @@ module unisono_handler
   parameter int unsigned   Columns = 16,  // lanes that are computed at once: 1, 2, 4, 8 or 16
   parameter int unsigned   Words = 1024,  // room for a handler's instructions, 16384 at most
   parameter int unsigned   MemoryBytes = 65536,  // and for its memory: a power of two, 256 to 2^24
-  parameter element_mask_t Elements = '1  // that are built in: bit e for element e; i64 is
+  parameter element_mask_t Elements = '1,  // that are built in: bit e for element e; i64 is
+  parameter int unsigned   Banks = 16  // entries of a table in a cycle: 1, and with 16 columns 8 or 16
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
@@ -202,6 +203,11 @@ module unisono_handler
 
   logic core_rd, core_wr;
   logic [AddressBits-1:0] core_rd_address, core_wr_address;
+  logic core_groups;
+  logic [Window/8-1:0] group_rd_en;
+  logic [Window/8-1:0][AddressBits-$clog2(Window)-1:0] group_rd_row, group_wr_row;
+  cell_t [Window/8-1:0] group_rd_data, group_wr_data;
+  logic [Window/8-1:0][7:0] group_wr_mask;
   logic [Window-1:0] core_wr_mask;
   logic [Window*8-1:0] core_wr_data, memory;
   logic push_valid, push_ready, at_end, end_failed, flushed;
@@ -210,7 +216,8 @@ module unisono_handler
   unisono_handler_core #(
     .Columns    (Columns),
     .MemoryBytes(MemoryBytes),
-    .Elements   (Elements)
+    .Elements   (Elements),
+    .Banks      (Banks)
   ) u_core (
     .clk_i,
     .rst_ni,
@@ -234,6 +241,13 @@ module unisono_handler
     .wr_address_o   (core_wr_address),
     .wr_mask_o      (core_wr_mask),
     .wr_data_o      (core_wr_data),
+    .groups_o       (core_groups),
+    .group_rd_en_o  (group_rd_en),
+    .group_rd_row_o (group_rd_row),
+    .group_rd_data_i(group_rd_data),
+    .group_wr_mask_o(group_wr_mask),
+    .group_wr_row_o (group_wr_row),
+    .group_wr_data_o(group_wr_data),
     .take_en_o      (take_en),
     .take_address_o (take_address),
     .take_data_i    (taken),
@@ -266,7 +280,14 @@ module unisono_handler
     .wr_data_i   (load_wr ? (Window * 8)'(load_data) : core_wr_data),
     .rd_en_i     (load_rd || core_rd),
     .rd_address_i(load_rd ? load_address : core_rd_address),
-    .rd_data_o   (memory)
+    .rd_data_o   (memory),
+    .groups_i       (core_groups),
+    .group_rd_en_i  (group_rd_en),
+    .group_rd_row_i (group_rd_row),
+    .group_rd_data_o(group_rd_data),
+    .group_wr_mask_i(group_wr_mask),
+    .group_wr_row_i (group_wr_row),
+    .group_wr_data_i(group_wr_data)
   );
   assign load_read_data_o = memory[63:0];
 

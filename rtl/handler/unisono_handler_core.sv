@@ -1,8 +1,9 @@
 // Executes a function of a handler, one instruction after the other, with the bits of switch/handler/interpreter.cpp.
 //
 // An instruction comes from the program's memory in the cycle after its address, and does its work from the registers
-// to the registers: what follows it sees all of it. The address of the next one is known in its last cycle, also after
-// a branch. docs/rtl/handler.md has a table of cycles.
+// to the registers: what follows it sees all of it. What it reads of memory and payload lands a cycle later, while the
+// next one goes, if that does not read it. The address of the next one is known in its last cycle, also after a branch.
+// docs/rtl/handler.md has a table of cycles.
 //
 // The budget is looked at before each instruction. A function that is stopped leaves what it has written.
 module unisono_handler_core
@@ -12,8 +13,11 @@ module unisono_handler_core
   parameter int unsigned   Columns = 16,  // lanes that are computed at once: 1, 2, 4, 8 or 16
   parameter int unsigned   MemoryBytes = 65536,
   parameter element_mask_t Elements = '1,
+  parameter int unsigned   Banks = 16,  // of tables: 1, and with 16 columns 8 or 16
   localparam int unsigned  AddressBits = $clog2(MemoryBytes),
-  localparam int unsigned  Window = Columns > 8 ? 8 * Columns : 64
+  localparam int unsigned  Window = Columns > 8 ? 8 * Columns : 64,
+  localparam int unsigned  Groups = Window / 8,
+  localparam int unsigned  RowBits = AddressBits - $clog2(Window)
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
@@ -41,6 +45,15 @@ module unisono_handler_core
   output logic [Window-1:0]      wr_mask_o,
   output logic [Window*8-1:0]    wr_data_o,
 
+  // Instead of all that: groups of 8 bytes by themselves.
+  output logic                   groups_o,
+  output logic [Groups-1:0]      group_rd_en_o,
+  output logic [Groups-1:0][RowBits-1:0] group_rd_row_o,
+  input  cell_t [Groups-1:0]     group_rd_data_i,  // a cycle later
+  output logic [Groups-1:0][7:0] group_wr_mask_o,
+  output logic [Groups-1:0][RowBits-1:0] group_wr_row_o,
+  output cell_t [Groups-1:0]     group_wr_data_o,
+
   output logic                   take_en_o,
   output logic [12:0]            take_address_o,
   input  logic [Window*8-1:0]    take_data_i,  // a cycle later
@@ -57,7 +70,6 @@ module unisono_handler_core
   localparam int unsigned Beats = 16 / Columns;
   localparam int unsigned BeatBits = Beats > 1 ? $clog2(Beats) : 1;
   localparam int unsigned PlaceBits = 5 + $clog2(Beats);
-  localparam int unsigned Group = Columns > 8 ? 8 : Columns;  // lanes that are written to the output at once
 
   if (Columns == 0 || Columns > 16 || 16 % Columns != 0) begin : gen_bad
     $error("unisono_handler_core: Columns must be 1, 2, 4, 8 or 16");
@@ -103,6 +115,11 @@ module unisono_handler_core
   logic scalar_write, loop_write;
   cell_t scalar_data;
   logic [Columns-1:0] vector_write;
+  logic land, waits;
+  logic [5:0] land_to;
+  logic [BeatBits-1:0] land_beat;
+  logic [Columns-1:0] land_lanes;
+  cell_t [Columns-1:0] landing;
   logic [BeatBits-1:0] to_beat;
   cell_t [Columns-1:0] vector_data;
   logic [31:0] loop_data;
@@ -123,11 +140,17 @@ module unisono_handler_core
     .scalar_write_i(scalar_write),
     .scalar_to_i   (word.rd[5:0]),
     .scalar_data_i (scalar_data),
+    .scalar_land_i      (land),
+    .scalar_land_to_i   (land_to),
+    .scalar_land_data_i (landing[0]),
     .vector_i      ({place_of(third, beat), place_of(word.imm[4:0], beat), place_of(word.ra[4:0], beat)}),
     .vector_o      (vectors),
     .vector_write_i(vector_write),
     .vector_to_i   (place_of(word.rd[4:0], to_beat)),
     .vector_data_i (vector_data),
+    .vector_land_i      (land_lanes),
+    .vector_land_to_i   (place_of(land_to[4:0], land_beat)),
+    .vector_land_data_i (landing),
     .loop_i        (word.rd[5:0]),
     .loop_o        (loop),
     .loop_write_i  (loop_write),
@@ -137,9 +160,9 @@ module unisono_handler_core
   // The columns' arithmetic.
   logic issue, divided;
   cell_t [Columns-1:0] a, b, c, results;
-  cell_t add_a, add_b, added;
-  logic add;  // column 0's adder is lent
-  element_e add_element;
+  logic [Columns-1:0] lent;  // adders that work for tables
+  cell_t [Columns-1:0] lent_a, lent_b, sums;
+  element_e lent_element;
   logic to_table;
   logic one_lane;  // a scalar comes from, or goes to, one lane
   logic [3:0] which;
@@ -157,7 +180,6 @@ module unisono_handler_core
   end
   for (genvar l = 0; l < int'(Columns); l++) begin : gen_column
     logic column_divided;
-    cell_t column_sum;
     unisono_handler_lane #(
       .Elements(Elements)
     ) u_lane (
@@ -173,18 +195,17 @@ module unisono_handler_core
       .c_i           (c[l]),
       .divided_o     (column_divided),
       .result_o      (results[l]),
-      .lent_i        (l == 0 && add),
-      .lent_element_i(add_element),
-      .lent_a_i      (add_a),
-      .lent_b_i      (add_b),
-      .sum_o         (column_sum)
+      .lent_i        (lent[l]),
+      .lent_element_i(lent_element),
+      .lent_a_i      (lent_a[l]),
+      .lent_b_i      (lent_b[l]),
+      .sum_o         (sums[l])
     );
     if (l == 0) begin : gen_first
       assign divided = column_divided;
-      assign added = column_sum;
     end else begin : gen_other
       logic unused_column;
-      assign unused_column = ^{column_divided, column_sum};
+      assign unused_column = column_divided;
     end
   end
 
@@ -226,78 +247,80 @@ module unisono_handler_core
   logic [4:0] wanted, allowed, fits;  // lanes in all
   logic [16:0] room;
   logic [4:0] at;  // first lane of this push
-  logic [4:0] pushed;
+  logic [4:0] pushed, group;
   assign wanted = word.op == OpPut ? 5'd1 : second > 64'd16 ? 5'd16 : second[4:0];
-  assign at = 5'(32'(count_q) * Group);
+  // Lanes that are written at once: those of 64 bytes.
+  assign group = Columns > 8 && size != 2'd3 ? 5'd16 : 5'(Columns > 8 ? 8 : Columns);
+  assign at = 5'(32'(count_q) * 32'(group));
   assign room = (17'(MostOutputBytes) - written_q) >> size;
   assign fits = room > 17'd16 ? 5'd16 : room[4:0];
   assign allowed = wanted - at > fits ? fits : wanted - at;  // of those to come
-  assign pushed = allowed > 5'(Group) ? 5'(Group) : allowed;
+  assign pushed = allowed > group ? group : allowed;
   assign push_valid_o = go && work == WorkOutput;
   assign push_bytes_o = 7'(7'(pushed) << size);
   cell_t [Columns-1:0] leaving;
   always_comb begin
     leaving = vectors[0];
     if (word.op == OpPut) leaving[0] = sa;
-    else if (Columns > Group && count_q[0]) leaving[Group-1:0] = vectors[0][Columns-1-:Group];
+    else if (Columns > 8 && count_q[0]) leaving[Columns/2-1:0] = vectors[0][Columns-1-:Columns/2];
     push_data_o = 512'(packed_of(leaving, size));
   end
 
   // Tables.
-  logic table_ready, table_busy, table_start, table_done, table_beyond, table_rd, table_wr, into_scalar;
-  logic started_q, whole, alone;
+  logic table_ready, table_busy, table_done, table_beyond, table_rd, table_wr, into_scalar;
   logic [1:0] table_wr_size;
   logic [AddressBits-1:0] table_rd_address, table_wr_address;
   cell_t table_wr_data, table_sum;
   assign into_scalar = word.op == OpSpvaccXv || word.op == OpSum;
-  // The whole table is in memory: no lane can be stopped, so that what follows goes on where operands are taken.
-  assign whole = sc <= 64'(memory_bytes_i) && sa <= 64'(memory_bytes_i)
-               && (29'(sc[24:0]) << size) + 29'(sa[24:0]) <= 29'(memory_bytes_i);
-  assign alone = Beats == 1 && whole && !into_scalar;
-  assign table_start = go && to_table && !started_q;
-  unisono_handler_table #(
+  unisono_handler_tables #(
     .Columns    (Columns),
-    .MemoryBytes(MemoryBytes)
-  ) u_table (
+    .MemoryBytes(MemoryBytes),
+    .Banks      (Banks)
+  ) u_tables (
     .clk_i,
     .rst_ni,
-    .ready_o       (table_ready),
-    .busy_o        (table_busy),
-    .start_i       (table_start),
-    .op_i          (word.op),
-    .element_i     (word.element),
-    .table_i       (word.op == OpSpvaccXv ? sb : sa),
-    .limit_i       (sc),
-    .value_i       (sb),
-    .sum_i         (sd),
+    .op_i            (word.op),
+    .element_i       (word.element),
+    .go_i            (go && to_table),
+    .over_i          (complete || !run),
+    .scalars_i       (scalars),
+    .vectors_i       (vectors),
     .memory_bytes_i,
-    .beat_o        (table_beat),
-    .lanes_i       (into_scalar ? vectors[0] : vectors[2]),
-    .values_i      (vectors[1]),
-    .done_o        (table_done),
-    .beyond_o      (table_beyond),
-    .sum_o         (table_sum),
-    .add_o         (add),
-    .add_element_o (add_element),
-    .add_a_o       (add_a),
-    .add_b_o       (add_b),
-    .added_i       (added),
-    .rd_en_o       (table_rd),
-    .rd_address_o  (table_rd_address),
-    .rd_data_i     (rd_data_i[63:0]),
-    .wr_en_o       (table_wr),
-    .wr_address_o  (table_wr_address),
-    .wr_size_o     (table_wr_size),
-    .wr_data_o     (table_wr_data)
+    .ready_o         (table_ready),
+    .busy_o          (table_busy),
+    .beat_o          (table_beat),
+    .done_o          (table_done),
+    .beyond_o        (table_beyond),
+    .sum_o           (table_sum),
+    .lent_o          (lent),
+    .lent_element_o  (lent_element),
+    .lent_a_o        (lent_a),
+    .lent_b_o        (lent_b),
+    .sums_i          (sums),
+    .rd_en_o         (table_rd),
+    .rd_address_o    (table_rd_address),
+    .rd_data_i       (rd_data_i[63:0]),
+    .wr_en_o         (table_wr),
+    .wr_address_o    (table_wr_address),
+    .wr_size_o       (table_wr_size),
+    .wr_data_o       (table_wr_data),
+    .groups_o,
+    .group_rd_en_o,
+    .group_rd_row_o,
+    .group_rd_data_i,
+    .group_wr_mask_o,
+    .group_wr_row_o,
+    .group_wr_data_o
   );
 
-  // While a table is worked on, its memory and column 0's adder are not there for others.
+  // While a table is worked on, its memory and the adders are not there for others.
   always_comb begin
     case (work)
       WorkLoad, WorkStore, WorkSum: stalled = table_busy;
-      WorkReduce, WorkTable: stalled = !started_q && !table_ready;
+      WorkReduce, WorkTable: stalled = !table_ready;
       default: stalled = 1'b0;
     endcase
+    if (waits) stalled = 1'b1;
   end
 
   // What this cycle does.
@@ -306,7 +329,7 @@ module unisono_handler_core
   logic [BeatBits-1:0] divide_beat_q;
   logic returns;
   assign beats = word.vector_ && !one_lane ? 7'(Beats) : 7'd1;
-  assign latency = work == WorkLoad || work == WorkTake ? 7'd1 : 7'(latency_of(work));
+  assign latency = 7'(latency_of(work));
   assign back = count_q - latency;
   assign returns = count_q >= latency;
   always_comb begin
@@ -340,7 +363,7 @@ module unisono_handler_core
       end
       WorkLoad, WorkTake: begin
         if (first && outside) stop = work == WorkLoad ? StopMemory : StopPayload;
-        done = count_q == beats;
+        done = count_q == beats - 7'd1;
       end
       WorkStore: begin
         if (first && outside) stop = StopMemory;
@@ -351,11 +374,12 @@ module unisono_handler_core
         if (done && wanted - at > fits) stop = StopOutput;
       end
       WorkReduce, WorkTable: begin
-        done = (started_q || table_start) && (table_done || alone);
-        if (done && table_beyond && !alone) stop = StopMemory;
+        done = table_done;
+        if (done && table_beyond) stop = StopMemory;
       end
       default: done = returns && back == beats - 7'd1;
     endcase
+    if (!go) stop = StopNone;  // operands may not be there
     if (spent) stop = StopBudget;
   end
   assign complete = go && done && stop == StopNone;
@@ -364,18 +388,7 @@ module unisono_handler_core
   assign loop_write = go && first && (word.op == OpEnter || (again && goes && loop != '0));
   assign loop_data = word.op == OpEnter ? word.imm : loop - 32'd1;
   assign issue = go && (work == WorkDivide ? !waiting_q && !by_zero : count_q < beats);
-  logic [Window*8-1:0] read;
-  cell_t [Columns-1:0] elements;
-  assign read = work == WorkTake ? take_data_i : rd_data_i;
   always_comb begin
-    for (int unsigned l = 0; l < Columns; l++) begin
-      case (size)
-        2'd0: elements[l] = 64'(read[8*l+:8]);
-        2'd1: elements[l] = 64'(read[16*l+:16]);
-        2'd2: elements[l] = 64'(read[32*l+:32]);
-        default: elements[l] = read[64*l+:64];
-      endcase
-    end
     scalar_write = 1'b0;
     vector_write = '0;
     scalar_data = results[0];
@@ -393,14 +406,6 @@ module unisono_handler_core
         scalar_write = go && divided && !word.vector_;
         if (go && divided && word.vector_) vector_write = '1;
       end
-      WorkLoad, WorkTake: begin
-        scalar_write = go && returns && !word.vector_;
-        scalar_data = elements[0];
-        vector_data = elements;
-        for (int unsigned l = 0; l < Columns; l++) begin
-          vector_write[l] = go && returns && word.vector_ && 32'(back) * Columns + l < 32'(present);
-        end
-      end
       WorkReduce, WorkTable: begin
         scalar_write = go && done && into_scalar;
         scalar_data = table_sum;
@@ -409,13 +414,36 @@ module unisono_handler_core
     endcase
   end
 
+  // What memory and payload answer.
+  logic fetch;
+  assign fetch = go && (work == WorkLoad || work == WorkTake) && stop == StopNone;
+  unisono_handler_landing #(
+    .Columns(Columns)
+  ) u_landing (
+    .clk_i,
+    .rst_ni,
+    .fetch_i    (fetch),
+    .take_i     (work == WorkTake),
+    .word_i     (word),
+    .beat_i     (BeatBits'(count_q)),
+    .present_i  (present),
+    .loaded_i   (rd_data_i),
+    .taken_i    (take_data_i),
+    .waits_o    (waits),
+    .scalar_o   (land),
+    .lanes_o    (land_lanes),
+    .to_o       (land_to),
+    .beat_o     (land_beat),
+    .elements_o (landing)
+  );
+
   // Memory and payload. A beat has `Columns` elements.
   logic [AddressBits-1:0] ahead;
   assign ahead = AddressBits'(32'(count_q) * Columns) << size;
   always_comb begin
-    rd_en_o = table_rd || (go && work == WorkLoad && count_q < beats);
+    rd_en_o = table_rd || (fetch && work == WorkLoad);
     rd_address_o = table_rd ? table_rd_address : AddressBits'(offset) + ahead;
-    take_en_o = go && work == WorkTake && count_q < beats;
+    take_en_o = fetch && work == WorkTake;
     take_address_o = 13'(offset) + 13'(ahead);
     wr_en_o = table_wr || (go && work == WorkStore && stop == StopNone);
     wr_address_o = table_wr ? table_wr_address : AddressBits'(offset) + ahead;
@@ -436,9 +464,7 @@ module unisono_handler_core
       state_q <= StateIdle;
       outcome_valid_o <= 1'b0;
       waiting_q <= 1'b0;
-      started_q <= 1'b0;
     end else begin
-      started_q <= (table_start || started_q) && !complete && run;
       case (state_q)
         StateIdle: if (start_i) state_q <= StateRun;
         StateRun: begin

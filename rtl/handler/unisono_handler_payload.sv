@@ -72,6 +72,9 @@ module unisono_handler_payload
     end
   end
 
+  // verilator lint_off UNUSEDSIGNAL
+  logic [Window/8-1:0][63:0] unused_groups;
+  // verilator lint_on UNUSEDSIGNAL
   unisono_handler_window #(
     .Bytes (2 * MostPayloadBytes),
     .Window(Window)
@@ -83,7 +86,14 @@ module unisono_handler_payload
     .wr_data_i   ((Window * 8)'(in_data_i)),
     .rd_en_i     (take_en_i),
     .rd_address_i({read_q, take_address_i}),
-    .rd_data_o   (take_data_o)
+    .rd_data_o   (take_data_o),
+    .groups_i       (1'b0),
+    .group_rd_en_i  ('0),
+    .group_rd_row_i ('0),
+    .group_rd_data_o(unused_groups),
+    .group_wr_mask_i('0),
+    .group_wr_row_i ('0),
+    .group_wr_data_i('0)
   );
 
 `ifndef SYNTHESIS

@@ -113,6 +113,18 @@ package unisono_handler_pkg;
     endcase
   endfunction
 
+  // Whether an instruction reads a scalar, or a vector. Of a vector's old lanes take_lanes reads none.
+  function automatic logic reads(instruction_t word, logic vector, logic [5:0] register);
+    logic [31:0] form;
+    logic lanes;
+    form = op_form(word.op);
+    lanes = word.vector_;
+    reads = form[2] && (lanes && form[6]) == vector && word.ra[5:0] == register;
+    if (form[1] && word.op != OpTakeLanes && (lanes && form[5]) == vector && word.rd[5:0] == register) reads = 1'b1;
+    if (form[3] && !word.immediate && (lanes && form[7]) == vector && word.imm[5:0] == register) reads = 1'b1;
+    if (form[4] && (lanes && form[8]) == vector && word.imm[13:8] == register) reads = 1'b1;
+  endfunction
+
   // Cycles from the operands to the result; of divisions it depends on the element, and on nothing else.
   function automatic int unsigned latency_of(work_e work);
     case (work)

@@ -1,8 +1,10 @@
 // The registers of a function: scalars, vectors and the counters of loops. All are 0 after `clear_i`.
 //
 // What has not been written since then reads as 0, whatever its memory holds. Vectors are read and written in beats of
-// `Columns` lanes. Reads are combinational; what is written is there in the next cycle. Throughput: a write and all
-// reads of each kind per cycle.
+// `Columns` lanes. Reads are combinational; what is written is there in the next cycle. Throughput: two writes and all
+// reads of each kind per cycle: one of results, one of what lands from memory or payload. Each has its own memory, and
+// a bit says which of them was written last; of two writes of one register in one cycle the result stays, as that of
+// the later instruction.
 module unisono_handler_registers
   import unisono_handler_isa_pkg::*;
   import unisono_handler_pkg::*;
@@ -20,12 +22,19 @@ module unisono_handler_registers
   input  logic [5:0]            scalar_to_i,
   input  cell_t                 scalar_data_i,
 
+  input  logic                  scalar_land_i,
+  input  logic [5:0]            scalar_land_to_i,
+  input  cell_t                 scalar_land_data_i,
+
   // Register and beat: the beat in the lower bits.
   input  logic [2:0][PlaceBits-1:0] vector_i,
   output cell_t [2:0][Columns-1:0]    vector_o,
   input  logic [Columns-1:0]          vector_write_i,
   input  logic [PlaceBits-1:0]      vector_to_i,
   input  cell_t [Columns-1:0]         vector_data_i,
+  input  logic [Columns-1:0]          vector_land_i,
+  input  logic [PlaceBits-1:0]      vector_land_to_i,
+  input  cell_t [Columns-1:0]         vector_land_data_i,
 
   input  logic [5:0]            loop_i,  // read, and written
   output logic [31:0]           loop_o,
@@ -34,26 +43,44 @@ module unisono_handler_registers
 );
 
   (* ram_style = "distributed" *) cell_t scalars_q [ScalarRegisters];
-  logic [ScalarRegisters-1:0] scalar_used_q;
+  (* ram_style = "distributed" *) cell_t landed_q [ScalarRegisters];
+  logic [ScalarRegisters-1:0] scalar_used_q, scalar_landed_q;
   always_ff @(posedge clk_i) begin
-    if (clear_i) scalar_used_q <= '0;
-    else if (scalar_write_i) scalar_used_q[scalar_to_i] <= 1'b1;
+    if (clear_i) begin
+      scalar_used_q <= '0;
+    end else begin
+      if (scalar_land_i) scalar_used_q[scalar_land_to_i] <= 1'b1;
+      if (scalar_write_i) scalar_used_q[scalar_to_i] <= 1'b1;
+    end
+    if (scalar_land_i) scalar_landed_q[scalar_land_to_i] <= 1'b1;
+    if (scalar_write_i) scalar_landed_q[scalar_to_i] <= 1'b0;
+    if (scalar_land_i) landed_q[scalar_land_to_i] <= scalar_land_data_i;
     if (scalar_write_i) scalars_q[scalar_to_i] <= scalar_data_i;
   end
   for (genvar i = 0; i < 4; i++) begin : gen_scalar
-    assign scalar_o[i] = scalar_used_q[scalar_i[i]] ? scalars_q[scalar_i[i]] : '0;
+    assign scalar_o[i] = !scalar_used_q[scalar_i[i]] ? '0
+                       : scalar_landed_q[scalar_i[i]] ? landed_q[scalar_i[i]] : scalars_q[scalar_i[i]];
   end
 
   for (genvar l = 0; l < int'(Columns); l++) begin : gen_lane
     (* ram_style = "distributed" *) cell_t lanes_q [1 << PlaceBits];
-    logic [(1<<PlaceBits)-1:0] lane_used_q;
+    (* ram_style = "distributed" *) cell_t lane_landed_q [1 << PlaceBits];
+    logic [(1<<PlaceBits)-1:0] used_q, landed_last_q;
     always_ff @(posedge clk_i) begin
-      if (clear_i) lane_used_q <= '0;
-      else if (vector_write_i[l]) lane_used_q[vector_to_i] <= 1'b1;
+      if (clear_i) begin
+        used_q <= '0;
+      end else begin
+        if (vector_land_i[l]) used_q[vector_land_to_i] <= 1'b1;
+        if (vector_write_i[l]) used_q[vector_to_i] <= 1'b1;
+      end
+      if (vector_land_i[l]) landed_last_q[vector_land_to_i] <= 1'b1;
+      if (vector_write_i[l]) landed_last_q[vector_to_i] <= 1'b0;
+      if (vector_land_i[l]) lane_landed_q[vector_land_to_i] <= vector_land_data_i[l];
       if (vector_write_i[l]) lanes_q[vector_to_i] <= vector_data_i[l];
     end
     for (genvar i = 0; i < 3; i++) begin : gen_read
-      assign vector_o[i][l] = lane_used_q[vector_i[i]] ? lanes_q[vector_i[i]] : '0;
+      assign vector_o[i][l] = !used_q[vector_i[i]] ? '0
+                            : landed_last_q[vector_i[i]] ? lane_landed_q[vector_i[i]] : lanes_q[vector_i[i]];
     end
   end
 

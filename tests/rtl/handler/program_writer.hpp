@@ -74,6 +74,8 @@ class ProgramWriter {
   void payload();
   void output();
   void table();
+  void meets(std::uint32_t table);
+  void landed(std::uint8_t rd, bool vector);
   void lanes();
 
   reference::Dice& dice_;
