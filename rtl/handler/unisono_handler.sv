@@ -67,15 +67,16 @@ module unisono_handler
   localparam int unsigned AddressBits = $clog2(MemoryBytes);
   localparam int unsigned Window = Columns > 8 ? 8 * Columns : 64;
 
-  if (Words < 2 || Words > MostWords || MemoryBytes < 256 || MemoryBytes > MostMemoryBytes) begin : gen_bad_room
-    $error("unisono_handler: Words must be 2 to %0d, MemoryBytes 256 to %0d", MostWords, MostMemoryBytes);
+  if (Words < 4 || Words % 2 != 0 || Words > MostWords || MemoryBytes < 256
+      || MemoryBytes > MostMemoryBytes) begin : gen_bad_room
+    $error("unisono_handler: Words must be even, 4 to %0d, MemoryBytes 256 to %0d", MostWords, MostMemoryBytes);
   end
   if (!Elements[3]) begin : gen_bad_elements
     $error("unisono_handler: Elements must have i64, of which all flow is");
   end
 
   // The handler.
-  logic running, free, load;
+  logic running, tables_busy, free, load;
   logic [Functions-1:0] has;
   logic [Functions-1:0][13:0] entry;
   logic [24:0] memory_bytes;
@@ -115,24 +116,29 @@ module unisono_handler
     .data_o        (load_data)
   );
 
+  // Even and odd words by themselves: two that follow one another are read at once.
   logic word_rd;
   // verilator lint_off UNUSEDSIGNAL
   logic [13:0] word_rd_address;  // beyond `Words` is none
   // verilator lint_on UNUSEDSIGNAL
-  cell_t word;
-  unisono_ram_sdp #(
-    .Width(CellBits),
-    .Depth(Words)
-  ) u_words (
-    .clk_i,
-    .wr_en_i    (word_wr),
-    .wr_addr_i  (word_wr_address),
-    .wr_data_i  (word_wr_data),
-    .rd_en_i    (word_rd),
-    .rd_out_en_i(1'b0),
-    .rd_addr_i  (WordBits'(word_rd_address)),
-    .rd_data_o  (word)
-  );
+  logic odd_q;
+  cell_t [1:0] words;
+  for (genvar w = 0; w < 2; w++) begin : gen_words
+    unisono_ram_sdp #(
+      .Width(CellBits),
+      .Depth(Words / 2)
+    ) u_words (
+      .clk_i,
+      .wr_en_i    (word_wr && word_wr_address[0] == 1'(w)),
+      .wr_addr_i  (word_wr_address[WordBits-1:1]),
+      .wr_data_i  (word_wr_data),
+      .rd_en_i    (word_rd),
+      .rd_out_en_i(1'b0),
+      .rd_addr_i  ((WordBits - 1)'((word_rd_address + 14'(w == 0)) >> 1)),
+      .rd_data_o  (words[w])
+    );
+  end
+  always_ff @(posedge clk_i) if (word_rd) odd_q <= word_rd_address[0];
 
   // Packets.
   logic there, packet_done;
@@ -183,8 +189,8 @@ module unisono_handler
   assign ended = outcome_valid_o && outcome_ready_i;
   assign over = outcome.stop != StopNone || outcome.verdict != '0;
   assign packet_done = there && loaded_o && ((!running && !any) || (ended && over));
-  assign free = !running && next_q == '0;
-  assign busy_o = running || there;
+  assign free = !running && !tables_busy && next_q == '0;
+  assign busy_o = running || tables_busy || there;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) next_q <= '0;
     else if (packet_done) next_q <= '0;
@@ -228,12 +234,14 @@ module unisono_handler
     .memory_bytes_i (memory_bytes),
     .budget_i       (budget),
     .running_o      (running),
+    .tables_busy_o  (tables_busy),
     .outcome_valid_o,
     .outcome_ready_i,
     .outcome_o      (outcome),
     .word_en_o      (word_rd),
     .word_address_o (word_rd_address),
-    .word_i         (instruction_t'(word)),
+    .word_i         (instruction_t'(words[odd_q])),
+    .word_behind_i  (instruction_t'(words[!odd_q])),
     .rd_en_o        (core_rd),
     .rd_address_o   (core_rd_address),
     .rd_data_i      (memory),

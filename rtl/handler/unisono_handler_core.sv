@@ -3,7 +3,8 @@
 // An instruction comes from the program's memory in the cycle after its address, and does its work from the registers
 // to the registers: what follows it sees all of it. What it reads of memory and payload lands a cycle later, while the
 // next one goes, if that does not read it. The address of the next one is known in its last cycle, also after a branch.
-// docs/rtl/handler.md has a table of cycles.
+// The word behind it goes along in this cycle where unisono_handler_second can do it. docs/rtl/handler.md has a table
+// of cycles.
 //
 // The budget is looked at before each instruction. A function that is stopped leaves what it has written.
 module unisono_handler_core
@@ -29,6 +30,7 @@ module unisono_handler_core
   input  logic [24:0]            memory_bytes_i,
   input  logic [31:0]            budget_i,
   output logic                   running_o,
+  output logic                   tables_busy_o,  // entries are on their way to memory, also when no function runs
   output logic                   outcome_valid_o,
   input  logic                   outcome_ready_i,
   output outcome_t               outcome_o,
@@ -36,6 +38,7 @@ module unisono_handler_core
   output logic                   word_en_o,
   output logic [13:0]            word_address_o,
   input  instruction_t           word_i,  // a cycle later
+  input  instruction_t           word_behind_i,
 
   output logic                   rd_en_o,
   output logic [AddressBits-1:0] rd_address_o,
@@ -82,7 +85,7 @@ module unisono_handler_core
   } state_e;
 
   state_e state_q;
-  logic [13:0] word_q, next;
+  logic [13:0] word_q, next, then;  // the next one; the one that is asked for
   logic [31:0] executed_q;
   logic [6:0] count_q;  // cycles of this instruction; of output, pushes
   logic [16:0] written_q;
@@ -104,13 +107,24 @@ module unisono_handler_core
 
   // Operands. A scalar is in column 0.
   cell_t number, sa, sb, sc, sd, second;
-  cell_t [3:0] scalars;
+  cell_t [3:0] scalars, scalars_behind;
   cell_t [2:0][Columns-1:0] vectors;
   logic [BeatBits-1:0] beat, table_beat;
   logic [31:0] loop;
   assign number = {{32{word.imm[31]}}, word.imm};
   assign {sd, sc, sb, sa} = scalars;
   assign second = word.immediate ? number : sb;
+
+  logic again, goes;
+  assign again = word.op == OpAgain;
+
+  // The word behind.
+  instruction_t behind;
+  logic behind_fits, along, behind_write, behind_jumps, behind_loop;
+  cell_t behind_data;
+  logic [31:0] behind_loop_data;
+  assign behind = word_behind_i;
+  assign along = complete && behind_fits;
 
   logic scalar_write, loop_write;
   cell_t scalar_data;
@@ -135,11 +149,15 @@ module unisono_handler_core
   ) u_registers (
     .clk_i,
     .clear_i       (start_i),
-    .scalar_i      ({word.rd[5:0], word.imm[13:8], word.imm[5:0], word.ra[5:0]}),
-    .scalar_o      (scalars),
+    .scalar_i      ({behind.rd[5:0], behind.imm[13:8], behind.imm[5:0], behind.ra[5:0],
+                     word.rd[5:0], word.imm[13:8], word.imm[5:0], word.ra[5:0]}),
+    .scalar_o      ({scalars_behind, scalars}),
     .scalar_write_i(scalar_write),
     .scalar_to_i   (word.rd[5:0]),
     .scalar_data_i (scalar_data),
+    .scalar_along_i     (along && behind_write),
+    .scalar_along_to_i  (behind.rd[5:0]),
+    .scalar_along_data_i(behind_data),
     .scalar_land_i      (land),
     .scalar_land_to_i   (land_to),
     .scalar_land_data_i (landing[0]),
@@ -151,7 +169,7 @@ module unisono_handler_core
     .vector_land_i      (land_lanes),
     .vector_land_to_i   (place_of(land_to[4:0], land_beat)),
     .vector_land_data_i (landing),
-    .loop_i        (word.rd[5:0]),
+    .loop_i        (word.op == OpEnter || again ? word.rd[5:0] : behind.rd[5:0]),
     .loop_o        (loop),
     .loop_write_i  (loop_write),
     .loop_data_i   (loop_data)
@@ -267,11 +285,21 @@ module unisono_handler_core
   end
 
   // Tables.
-  logic table_ready, table_busy, table_done, table_beyond, table_rd, table_wr, into_scalar;
+  logic table_ready, table_busy, table_done, table_beyond, table_rd, table_wr, into_scalar, at_once;
   logic [1:0] table_wr_size;
   logic [AddressBits-1:0] table_rd_address, table_wr_address;
   cell_t table_wr_data, table_sum;
   assign into_scalar = word.op == OpSpvaccXv || word.op == OpSum;
+  // What lands goes to a table's lanes at once.
+  cell_t [2:0][Columns-1:0] table_vectors;
+  assign at_once = Beats == 1 && work == WorkTable && !into_scalar;
+  always_comb begin
+    table_vectors = vectors;
+    for (int unsigned l = 0; l < Columns; l++) begin
+      if (at_once && land_lanes[l] && land_to[4:0] == third) table_vectors[2][l] = landing[l];
+      if (at_once && land_lanes[l] && land_to[4:0] == word.imm[4:0]) table_vectors[1][l] = landing[l];
+    end
+  end
   unisono_handler_tables #(
     .Columns    (Columns),
     .MemoryBytes(MemoryBytes),
@@ -284,7 +312,7 @@ module unisono_handler_core
     .go_i            (go && to_table),
     .over_i          (complete || !run),
     .scalars_i       (scalars),
-    .vectors_i       (vectors),
+    .vectors_i       (table_vectors),
     .memory_bytes_i,
     .ready_o         (table_ready),
     .busy_o          (table_busy),
@@ -320,7 +348,7 @@ module unisono_handler_core
       WorkReduce, WorkTable: stalled = !table_ready;
       default: stalled = 1'b0;
     endcase
-    if (waits) stalled = 1'b1;
+    if (waits && (land || !at_once)) stalled = 1'b1;
   end
 
   // What this cycle does.
@@ -341,8 +369,6 @@ module unisono_handler_core
     to_beat = one_lane || work == WorkDivide ? beat : BeatBits'(back);
   end
 
-  logic again, goes;
-  assign again = word.op == OpAgain;
   assign goes = word.aux[1] || (sa == '0) == word.aux[0];
   always_comb begin
     stop = StopNone;
@@ -383,10 +409,31 @@ module unisono_handler_core
     if (spent) stop = StopBudget;
   end
   assign complete = go && done && stop == StopNone;
+  unisono_handler_second u_second (
+    .first_i     (word),
+    .word_i      (behind),
+    .taken_i     (goes),
+    .room_i      (executed_q + 32'd1 != budget_i),
+    .land_i      (land),
+    .land_to_i   (land_to),
+    .scalars_i   (scalars_behind),
+    .loop_i      (loop),
+    .info_i,
+    .fits_o      (behind_fits),
+    .write_o     (behind_write),
+    .data_o      (behind_data),
+    .jumps_o     (behind_jumps),
+    .loop_write_o(behind_loop),
+    .loop_data_o (behind_loop_data)
+  );
 
   // Registers.
-  assign loop_write = go && first && (word.op == OpEnter || (again && goes && loop != '0));
-  assign loop_data = word.op == OpEnter ? word.imm : loop - 32'd1;
+  assign loop_write = (go && first && (word.op == OpEnter || (again && goes && loop != '0))) || (along && behind_loop);
+  always_comb begin
+    loop_data = behind_loop_data;
+    if (again) loop_data = loop - 32'd1;
+    else if (word.op == OpEnter) loop_data = word.imm;
+  end
   assign issue = go && (work == WorkDivide ? !waiting_q && !by_zero : count_q < beats);
   always_comb begin
     scalar_write = 1'b0;
@@ -453,9 +500,11 @@ module unisono_handler_core
 
   // From word to word.
   assign word_en_o = start_i || complete;
-  assign word_address_o = start_i ? entry_i : next;
+  assign then = !along ? next : behind_jumps ? behind.imm[13:0] : word_q + 14'd2;
+  assign word_address_o = start_i ? entry_i : then;
+  assign tables_busy_o = table_busy;
   assign running_o = state_q != StateIdle;
-  assign end_o = state_q == StateEnd && !outcome_valid_o && !table_busy;
+  assign end_o = state_q == StateEnd && !outcome_valid_o;
   assign end_failed_o = outcome_q.stop != StopNone || outcome_q.verdict[31:1] != '0;
   assign outcome_o = outcome_q;
 
@@ -493,8 +542,8 @@ module unisono_handler_core
     end
     if (run) begin
       if (complete) begin
-        word_q <= next;
-        executed_q <= executed_q + 32'd1;
+        word_q <= then;
+        executed_q <= executed_q + (along ? 32'd2 : 32'd1);
         count_q <= '0;
         divide_beat_q <= '0;
       end else begin
@@ -517,7 +566,8 @@ module unisono_handler_core
       assert (state_q == StateIdle) else $error("%m: a function begins before the last ended");
     end
     if (rst_ni && go && first) begin
-      assert (instruction_well_formed(word) && (op_types(word.op) >> word.element) % 2 == 1) else $error("%m: no instruction");
+      assert (instruction_well_formed(word) && (op_types(word.op) >> word.element) % 2 == 1)
+      else $error("%m: no instruction");
       assert (Elements[word.element]) else $error("%m: an element that is not built in");
     end
   end

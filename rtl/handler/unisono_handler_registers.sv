@@ -2,9 +2,9 @@
 //
 // What has not been written since then reads as 0, whatever its memory holds. Vectors are read and written in beats of
 // `Columns` lanes. Reads are combinational; what is written is there in the next cycle. Throughput: two writes and all
-// reads of each kind per cycle: one of results, one of what lands from memory or payload. Each has its own memory, and
-// a bit says which of them was written last; of two writes of one register in one cycle the result stays, as that of
-// the later instruction.
+// reads of each kind per cycle: one of results, one of what lands from memory or payload; of scalars also that of an
+// instruction that goes along. Each has its own memory, and it is kept which of them was written last; of writes of one
+// register in one cycle the one that stays is that of the later instruction.
 module unisono_handler_registers
   import unisono_handler_isa_pkg::*;
   import unisono_handler_pkg::*;
@@ -16,12 +16,15 @@ module unisono_handler_registers
   input  logic                  clk_i,
   input  logic                  clear_i,
 
-  input  logic [3:0][5:0]       scalar_i,
-  output cell_t [3:0]           scalar_o,
+  input  logic [7:0][5:0]       scalar_i,
+  output cell_t [7:0]           scalar_o,
   input  logic                  scalar_write_i,
   input  logic [5:0]            scalar_to_i,
   input  cell_t                 scalar_data_i,
 
+  input  logic                  scalar_along_i,  // of another one than `scalar_write_i`
+  input  logic [5:0]            scalar_along_to_i,
+  input  cell_t                 scalar_along_data_i,
   input  logic                  scalar_land_i,
   input  logic [5:0]            scalar_land_to_i,
   input  cell_t                 scalar_land_data_i,
@@ -44,22 +47,39 @@ module unisono_handler_registers
 
   (* ram_style = "distributed" *) cell_t scalars_q [ScalarRegisters];
   (* ram_style = "distributed" *) cell_t landed_q [ScalarRegisters];
-  logic [ScalarRegisters-1:0] scalar_used_q, scalar_landed_q;
+  (* ram_style = "distributed" *) cell_t along_q [ScalarRegisters];
+  logic [ScalarRegisters-1:0] scalar_used_q, scalar_landed_q, scalar_along_q;
   always_ff @(posedge clk_i) begin
     if (clear_i) begin
       scalar_used_q <= '0;
     end else begin
       if (scalar_land_i) scalar_used_q[scalar_land_to_i] <= 1'b1;
       if (scalar_write_i) scalar_used_q[scalar_to_i] <= 1'b1;
+      if (scalar_along_i) scalar_used_q[scalar_along_to_i] <= 1'b1;
     end
-    if (scalar_land_i) scalar_landed_q[scalar_land_to_i] <= 1'b1;
-    if (scalar_write_i) scalar_landed_q[scalar_to_i] <= 1'b0;
-    if (scalar_land_i) landed_q[scalar_land_to_i] <= scalar_land_data_i;
-    if (scalar_write_i) scalars_q[scalar_to_i] <= scalar_data_i;
+    if (scalar_land_i) begin
+      landed_q[scalar_land_to_i] <= scalar_land_data_i;
+      scalar_landed_q[scalar_land_to_i] <= 1'b1;
+      scalar_along_q[scalar_land_to_i] <= 1'b0;
+    end
+    if (scalar_write_i) begin
+      scalars_q[scalar_to_i] <= scalar_data_i;
+      scalar_landed_q[scalar_to_i] <= 1'b0;
+      scalar_along_q[scalar_to_i] <= 1'b0;
+    end
+    if (scalar_along_i) begin
+      along_q[scalar_along_to_i] <= scalar_along_data_i;
+      scalar_landed_q[scalar_along_to_i] <= 1'b0;
+      scalar_along_q[scalar_along_to_i] <= 1'b1;
+    end
   end
-  for (genvar i = 0; i < 4; i++) begin : gen_scalar
-    assign scalar_o[i] = !scalar_used_q[scalar_i[i]] ? '0
-                       : scalar_landed_q[scalar_i[i]] ? landed_q[scalar_i[i]] : scalars_q[scalar_i[i]];
+  for (genvar i = 0; i < 8; i++) begin : gen_scalar
+    always_comb begin
+      scalar_o[i] = scalars_q[scalar_i[i]];
+      if (scalar_landed_q[scalar_i[i]]) scalar_o[i] = landed_q[scalar_i[i]];
+      if (scalar_along_q[scalar_i[i]]) scalar_o[i] = along_q[scalar_i[i]];
+      if (!scalar_used_q[scalar_i[i]]) scalar_o[i] = '0;
+    end
   end
 
   for (genvar l = 0; l < int'(Columns); l++) begin : gen_lane

@@ -1,13 +1,15 @@
 """The order of a block's words: its data-flow graph, and a list schedule over it.
 
-A machine that issues one word a cycle waits where a value is not there yet. What others wait for longest goes first.
+A machine waits where a value is not there yet: what others wait for longest goes first. A scalar's word that takes a
+cycle goes along with the one before it, where both can (rtl/handler/unisono_handler_second.sv).
 """
 
 from __future__ import annotations
 
-import heapq
+from collections.abc import Callable
 
-from ._isa import Op
+from ._isa import Element, Op
+from .put_down import signed_number
 from .words import Part, Word
 
 #: Cycles until a word's result is there: those of the hardware's units, where they have several.
@@ -16,6 +18,11 @@ _LATENCY = {Op.LOAD: 2, Op.TAKE: 2, Op.TAKE_LANES: 2, Op.MUL: 3, Op.DIV: 8, Op.D
 _WRITES_MEMORY = frozenset((Op.STORE, Op.SPVACC_VX, Op.SPVACC_VV))
 _READS_MEMORY = frozenset((Op.LOAD, Op.SPVACC_XV))
 _WRITES_STREAM = frozenset((Op.PUT, Op.STREAMOUT))
+_TAKES = frozenset((Op.TAKE, Op.TAKE_LANES))
+_ALONG = frozenset((Op.SET, Op.SET_HIGH, Op.MOVE, Op.INFO, Op.AND, Op.OR, Op.XOR, Op.SHIFT_LEFT, Op.SHIFT_RIGHT,
+                    Op.SHIFT_SIGNED, Op.MIN, Op.MAX, Op.MIN_SIGNED, Op.MAX_SIGNED, Op.COMPARE, Op.COMPARE_SIGNED,
+                    Op.SELECT, Op.POPCOUNT, Op.LEADING_ZEROS, Op.TRAILING_ZEROS, Op.SWAP_BYTES, Op.TRUNCATE,
+                    Op.SIGN_EXTEND))  # fmt: skip
 #: A block of so many words stays as it is: what is far apart in it need not be near in registers.
 _MOST = 400
 
@@ -86,6 +93,7 @@ def _late(words: list[Word], copies: dict[int, list[int]]) -> list[tuple[int, in
     for source, counters in copies.items():
         at = next((i for i, word in enumerate(words) if word.writes() == source), -1)
         for counter in counters if at >= 0 else ():
+            at = _counted(words, at, counter)
             behind = [words[at]]  # with what depends on it
             made = {source}
             end = next((i for i, word in enumerate(words) if word.writes() == counter), len(words))
@@ -105,12 +113,40 @@ def _late(words: list[Word], copies: dict[int, list[int]]) -> list[tuple[int, in
     return found
 
 
+def _counted(words: list[Word], at: int, counter: int) -> int:
+    """Where a counter is moved on in the payload, all takes but the first go from where it stands then: so the counter
+    need not wait for them. An address that wraps is beyond the payload both ways.
+    """
+    step = words[at]
+    by = signed_number(step.imm, 32)
+    if step.op != Op.ADD or step.element != Element.I32 or not step.immediate or step.ra != counter or step.vector:
+        return at
+    end = next((i for i, word in enumerate(words) if word.writes() == counter), len(words))
+    takes = [i for i in range(end) if words[i].op in _TAKES and words[i].ra == counter]
+    if len(takes) < 2 or not 0 < by < 1 << 30 or end <= at:
+        return at
+    for i in takes[1:]:
+        words[i].ra = step.rd
+        words[i].imm = signed_number(words[i].imm, 32) - by & 0xFFFFFFFF
+    if at < takes[1]:
+        return at
+    del words[at]
+    words.insert(takes[1], step)
+    return takes[1]
+
+
 def _ordered(word: Word, behind: list[Word]) -> bool:
     """Whether a word may not go ahead of others."""
     if word.op in _WRITES_MEMORY | _READS_MEMORY | _WRITES_STREAM:
         return any(other.op in _WRITES_MEMORY | _READS_MEMORY | _WRITES_STREAM for other in behind)
     into = word.writes()
     return into >= 0 and any(into == other.writes() or into in other.reads() for other in behind)
+
+
+def _goes_along(word: Word) -> bool:
+    if word.vector:
+        return False
+    return word.op in _ALONG or (word.op in (Op.ADD, Op.SUB) and word.element < Element.FP32)
 
 
 def schedule(part: Part, copies: dict[int, list[int]]) -> None:
@@ -120,32 +156,38 @@ def schedule(part: Part, copies: dict[int, list[int]]) -> None:
         return
     late = _late(words, copies)
     after, waits = _graph(words, late)
+    asked = {register for word in part.ends for register in word.reads()}  # a cycle before the block ends
     height = [0] * len(words)
     for i in range(len(words) - 1, -1, -1):
         height[i] = max((cycles + height[j] for j, cycles in after[i].items()), default=1)
+        if words[i].writes() in asked:
+            height[i] = max(height[i], 2)
     there = [0] * len(words)  # from which cycle on a word can go
     ready = [(0, -height[i], i) for i in range(len(words)) if waits[i] == 0]
-    heapq.heapify(ready)
     order: list[Word] = []
     cycle = 0
-    while ready:
-        begin, _, i = heapq.heappop(ready)
-        cycle = max(cycle, begin)
-        # Of those that can go now the highest.
-        now = [(-height[i], i)]
-        while ready and ready[0][0] <= cycle:
-            _, key, j = heapq.heappop(ready)
-            now.append((key, j))
-        now.sort()
-        _, i = now[0]
-        for key, j in now[1:]:
-            heapq.heappush(ready, (cycle, key, j))
-        order.append(words[i])
-        for j, cycles in after[i].items():
+
+    def take(among: Callable[[Word], bool]) -> bool:
+        """Puts the highest of those down that can go now."""
+        now = [entry for entry in ready if entry[0] <= cycle and among(words[entry[2]])]
+        if not now:
+            return False
+        chosen = min(now, key=lambda entry: entry[1:])
+        ready.remove(chosen)
+        order.append(words[chosen[2]])
+        for j, cycles in after[chosen[2]].items():
             there[j] = max(there[j], cycle + cycles)
             waits[j] -= 1
             if waits[j] == 0:
-                heapq.heappush(ready, (there[j], -height[j], j))
+                ready.append((there[j], -height[j], j))
+        return True
+
+    while ready:
+        cycle = max(cycle, min(ready)[0])
+        # Who can only go first goes first, and with it one that can go along.
+        if not take(lambda word: not _goes_along(word)):
+            take(_goes_along)
+        take(_goes_along)
         cycle += 1
     assert len(order) == len(words)
     part.body = order

@@ -34,9 +34,19 @@ void ProgramWriter::table() {
   if (!is_real) {
     // Some at once, which may meet in the table, and then somebody who looks at it.
     for (std::uint32_t more = 1 + up_to(3); more != 0; --more) {
-      const std::uint8_t which = one_of(2) ? indexes : vector();
+      std::uint8_t which = one_of(2) ? indexes : vector();
+      std::uint8_t value = vector();
+      if (one_of(3)) {  // what lands just then
+        std::uint8_t& lands = one_of(2) ? which : value;
+        lands = static_cast<std::uint8_t>(up_to(kVectors));
+        if (one_of(2)) {
+          put(Op::kTakeLanes, Element::kI8, true, lands, kZero, 0);
+        } else {
+          put(Op::kLoad, Element::kI8, true, lands, kZero, kTables + up_to(1536));
+        }
+      }
       if (each) {
-        put(Op::kSpvaccVv, element, true, which, base, pair(vector(), kTemporary));
+        put(Op::kSpvaccVv, element, true, which, base, pair(value, kTemporary));
       } else {
         put(Op::kSpvaccVx, element, true, which, base, pair(scalar(), kTemporary));
       }
