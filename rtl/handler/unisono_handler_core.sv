@@ -73,6 +73,7 @@ module unisono_handler_core
   localparam int unsigned Beats = 16 / Columns;
   localparam int unsigned BeatBits = Beats > 1 ? $clog2(Beats) : 1;
   localparam int unsigned PlaceBits = 5 + $clog2(Beats);
+  localparam int unsigned Half = Columns > 1 ? Columns / 2 : 1;
 
   if (Columns == 0 || Columns > 16 || 16 % Columns != 0) begin : gen_bad
     $error("unisono_handler_core: Columns must be 1, 2, 4, 8 or 16");
@@ -280,7 +281,7 @@ module unisono_handler_core
   always_comb begin
     leaving = vectors[0];
     if (word.op == OpPut) leaving[0] = sa;
-    else if (Columns > 8 && count_q[0]) leaving[Columns/2-1:0] = vectors[0][Columns-1-:Columns/2];
+    else if (Columns > 8 && count_q[0]) leaving[Half-1:0] = vectors[0][Columns-1-:Half];
     push_data_o = 512'(packed_of(leaving, size));
   end
 
