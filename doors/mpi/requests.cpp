@@ -41,6 +41,7 @@ Value& for_ever() {
 
 std::mutex mutex;  ///< of all below; nobody waits with it
 auto& flying = for_ever<std::vector<Shared>>();
+auto& ending = for_ever<std::vector<Shared>>();   ///< claimed by a thread, and not finished: they fold yet
 auto& resting = for_ever<std::vector<Shared>>();  ///< persistent ones, in flight or not
 std::vector<int> free_tags;
 int most_tag = 0;
@@ -63,7 +64,7 @@ Keeper* keeper = nullptr;
 void fly(const Shared& one) {
   one->handed_over = false;
   flying.push_back(one);
-  in_flight.store(static_cast<int>(flying.size()), std::memory_order_release);
+  in_flight.store(static_cast<int>(flying.size() + ending.size()), std::memory_order_release);
   if (keeper == nullptr) keeper = new Keeper(take_over);  // NOLINT(cppcoreguidelines-owning-memory)
   keeper->wake();
 }
@@ -72,7 +73,8 @@ bool is_needed(MPI_Op op) {
   const auto uses = [&](const Shared& one) {
     return one->operation->fold() != nullptr && one->operation->fold()->op() == op;
   };
-  return std::any_of(flying.begin(), flying.end(), uses) || std::any_of(resting.begin(), resting.end(), uses);
+  return std::any_of(flying.begin(), flying.end(), uses) || std::any_of(ending.begin(), ending.end(), uses) ||
+         std::any_of(resting.begin(), resting.end(), uses);
 }
 
 /// Frees operators that nothing needs any more.
@@ -84,10 +86,11 @@ void free_operators() {
   });
 }
 
-/// Takes it out of those in flight. Returns false if another thread has.
+/// Takes it out of those in flight, for this thread to finish. Returns false if another thread has.
 bool claims(const Shared& one) {
   const auto found = std::find(flying.begin(), flying.end(), one);
   if (found == flying.end()) return false;
+  ending.push_back(one);
   flying.erase(found);
   return true;
 }
@@ -101,10 +104,11 @@ void finish(const Shared& one, unisono_result result) {
   }
   PMPI_Send(nullptr, 0, MPI_BYTE, 0, one->tag, alone);
   const std::lock_guard lock(mutex);
+  std::erase(ending, one);
   if (!one->persistent) free_tags.push_back(one->tag);
   if (!doomed.empty()) free_operators();
   // Not before: who sees that nothing is in flight waits in the MPI, and this must have been sent by then.
-  in_flight.store(static_cast<int>(flying.size()), std::memory_order_release);
+  in_flight.store(static_cast<int>(flying.size() + ending.size()), std::memory_order_release);
 }
 
 /// A receive from this rank, which the program gets for its request.
@@ -226,6 +230,7 @@ void look() {
         continue;
       }
       flying.erase(flying.begin() + static_cast<std::ptrdiff_t>(i));
+      ending.push_back(one);
       ended.emplace_back(one, result);
     }
   }

@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { kElements = 1 << 20 };
 
@@ -96,6 +97,23 @@ static void frees_early(int turn) {
   }
 }
 
+/* Several calls by one operator, freed before them, end by the time that the program looks. */
+static void shares_an_operator(int turn) {
+  enum { kCalls = 4 };
+  MPI_Op op;
+  MPI_Request requests[kCalls];
+  int mine[kCalls][2], first[kCalls][2], flag = 0;
+  MPI_Op_create(left, 0, &op);
+  for (int i = 0; i < kCalls; ++i) {
+    mine[i][0] = rank + turn + i, mine[i][1] = 5;
+    MPI_Iallreduce(mine[i], first[i], 1, MPI_2INT, op, MPI_COMM_WORLD, &requests[i]);
+  }
+  MPI_Op_free(&op);
+  usleep(20000); /* meanwhile the helper thread brings what the operator takes */
+  while (!flag) MPI_Testall(kCalls, requests, &flag, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < kCalls; ++i) check(first[i][0] == turn + i, "the first operand, by an operator of several");
+}
+
 /* Many at a time, in any order of their ends. */
 static void has_many_in_flight(void) {
   enum { kMany = 100 };
@@ -124,6 +142,7 @@ int main(int argc, char** argv) {
     waits_in_the_mpi(turn);
     if (size > 1) waits_in_the_collective(turn);
     frees_early(turn);
+    shares_an_operator(turn);
     has_many_in_flight();
   }
   /* Nobody waits for it before the end but the MPI. */
