@@ -68,6 +68,19 @@ def test_requests(mpi: str, binding: str, tmp_path: Path) -> None:
             assert re.search(rf"^MPI_{name} +[1-9]", done.stderr, re.MULTILINE), done.stderr
 
 
+def test_library_that_is_loaded_later(mpi: str, tmp_path: Path) -> None:
+    """A program in C that loads one in Fortran, as Python does, has the functions of Fortran only from then on."""
+    library, program = tmp_path / "late.so", tmp_path / "late"
+    subprocess.run(
+        [f"mpif90.{mpi}", *FLAGS, "-shared", "-fPIC", PROGRAMS / "late.f90", "-o", library],
+        check=True, timeout=SECONDS, cwd=tmp_path,
+    )  # fmt: skip
+    subprocess.run([f"mpicc.{mpi}", "-Wall", PROGRAMS / "late.c", "-o", program, "-ldl"], check=True, timeout=SECONDS)
+    done = run("-n", 3, program, library, UNISONO_MPI_REPORT="1")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^MPI_Allreduce +5 ", done.stderr, re.MULTILINE), done.stderr
+
+
 @pytest.mark.parametrize("binding", BINDINGS)
 def test_program_of_the_page(mpi: str, binding: str, tmp_path: Path) -> None:
     """Under the launcher of its own as well. It needs no library of MPI that is for C by name."""
