@@ -204,6 +204,7 @@ module unisono_coyote
     .stream_in_valid_i('0), .stream_in_ready_o(), .stream_in_data_i('0), .stream_in_keep_i('0), .stream_in_last_i('0),
     .stream_out_valid_o(), .stream_out_ready_i('0), .stream_out_data_o(), .stream_out_keep_o(),
     .stream_out_last_o(), .stream_out_cut_o(), .src_stream_i('0), .dst_stream_i('0),
+    .src_port_i('0), .dst_port_i('0),
     // No windows for peers, and no programs in memory: both come from what stands in front of the engine.
     .window_address_i('0), .window_bytes_i('0),
     .fetch_command_valid_i(1'b0), .fetch_command_ready_o(), .fetch_command_address_i('0), .fetch_command_bytes_i('0),
