@@ -14,6 +14,7 @@
 #include "kernels/named_run.hpp"
 #include "kernels/node_ports.hpp"
 #include "kernels/stuck.hpp"
+#include "network/wait_hook.hpp"
 
 namespace unisono::kernels {
 
@@ -665,6 +666,7 @@ void Rank::close(bool in_order) {
 
 // Drives while no thread of the program does.
 void Rank::background() {
+  const WaitHook::Quiet quiet;  // the program's hook is for the program's threads
   std::unique_lock lock(role_mutex_);
   while (!closed_) {
     // Where nothing can go on by itself, the engine is left to the program's threads.

@@ -29,7 +29,10 @@ class Helper {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      std::thread([shared = shared_, work] { shared->bring(work()); }).detach();
+      std::thread([shared = shared_, work] {
+        const WaitHook::Quiet quiet;  // the program's hook is for the program's threads
+        shared->bring(work());
+      }).detach();
     } catch (const std::system_error&) {
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
       shared_->bring(work());

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "network/wait_hook.hpp"
 
 namespace unisono::slots {
 
@@ -138,6 +139,7 @@ void Keeper::free(const PoolId& id) {
 
 void Keeper::watch() {
   pthread_setname_np(pthread_self(), "unisono-switch");
+  const WaitHook::Quiet quiet;  // the program's hook is for the program's threads
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     stirred_.wait_for(lock, kLook);
