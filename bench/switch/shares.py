@@ -23,7 +23,7 @@ HOSTS, SWITCH = f"unsbench{os.getpid()}h", f"unsbench{os.getpid()}s"
 ADDRESS = "10.9.0.2:7000"
 MBIT = 100
 SECONDS = 8
-PAYLOAD, FRAME = 1344, 1344 + 96 + 42
+PAYLOAD, FRAME = 1344, 1344 + 100 + 42
 """Bytes of a turn, and with the headers of the protocol, UDP, IP and Ethernet."""
 
 
@@ -126,8 +126,8 @@ def main() -> None:
                                 print(json.dumps(line), flush=True)
                 finally:
                     serving.terminate()
-                    serving.wait()
-        except OSError as error:
+                    serving.wait(10)
+        except (OSError, subprocess.SubprocessError) as error:
             print(f"the share of a link is not measured: {error}", file=sys.stderr)
 
 

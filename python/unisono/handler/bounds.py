@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ._isa import Info
-from .flow import Flow, Loop, dominates
+from .flow import Flow, Loop, definitions, dominates
 from .ir import Const, Inst, Ref, Value
 from .pointers import pointer_rounds
 from .refusal import Refusal
@@ -53,13 +53,7 @@ class Bounds:
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._of: dict[str, Inst] = {}
-        self._block: dict[str, str] = {}
-        for name, block in flow.code.blocks.items():
-            for inst in block.insts:
-                if inst.name:
-                    self._of[inst.name] = inst
-                    self._block[inst.name] = name
+        self._of, self._block = definitions(flow.code)
         self._known: dict[str, int] = {}
         self._asked: set[str] = set()
         self._rounds: dict[str, int | None] = {}

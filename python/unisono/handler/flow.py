@@ -30,6 +30,12 @@ class Flow:
     dominators: dict[str, str]  #: the nearest one of each block, of the first block itself
 
 
+def definitions(code: Code) -> tuple[dict[str, Inst], dict[str, str]]:
+    """By name: the instruction that makes a number, and the block where it stands."""
+    made = [(inst.name, inst, name) for name, block in code.blocks.items() for inst in block.insts if inst.name]
+    return {name: inst for name, inst, _ in made}, {name: block for name, _, block in made}
+
+
 def split_edges(code: Code) -> None:
     """Puts a block into each edge from a block with several successors to one with several predecessors: copies for
     the latter's phis have a place then.

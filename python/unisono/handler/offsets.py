@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ._isa import Info
-from .flow import Flow
+from .flow import Flow, definitions
 from .ir import Const, Inst, Ref, Type, Value
 
 #: So far a number is looked at through what it is made of, and so far up conditions are looked for.
@@ -37,13 +37,7 @@ class Offsets:
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._of: dict[str, Inst] = {}
-        self._block: dict[str, str] = {}
-        for name, block in flow.code.blocks.items():
-            for inst in block.insts:
-                if inst.name:
-                    self._of[inst.name] = inst
-                    self._block[inst.name] = name
+        self._of, self._block = definitions(flow.code)
         self._most: dict[str, int] = {}
         self._asked: set[str] = set()
         #: Phis that are always another phi of their block and a constant.

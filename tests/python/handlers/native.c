@@ -43,37 +43,28 @@ ELEMENT(u64, uint64_t)
 ELEMENT(f32, float)
 ELEMENT(f64, double)
 
-#define LANES(name, type, vector)                                             \
-  vector us_##name##x16_at(uint32_t offset, type pad) {                       \
-    vector value;                                                             \
-    for (uint32_t i = 0; i < 16; ++i) {                                       \
-      const uint32_t at = offset + i * (uint32_t)sizeof(type);                \
-      value[i] = at + sizeof(type) <= now.info[0] ? us_##name##_at(at) : pad; \
-    }                                                                         \
-    return value;                                                             \
-  }                                                                           \
-  void us_streamout_##name(vector value, uint32_t lanes) {                    \
-    for (uint32_t i = 0; i < lanes && i < 16; ++i) us_put_##name(value[i]);   \
-  }                                                                           \
-  type us_sum_##name(type sum, vector value) {                                \
-    for (uint32_t i = 0; i < 16; ++i) sum += value[i];                        \
-    return sum;                                                               \
-  }
-LANES(u32, uint32_t, us_u32x16)
-#define SHORT_LANES(name, type)                                                   \
-  us_u32x16 us_##name##x16_at(uint32_t offset, uint32_t pad) {                    \
-    us_u32x16 value;                                                              \
+// Sixteen elements of a type in the lanes of a vector, and from them.
+#define VECTOR(name, type, vector, lane)                                          \
+  vector us_##name##x16_at(uint32_t offset, lane pad) {                           \
+    vector value;                                                                 \
     for (uint32_t i = 0; i < 16; ++i) {                                           \
       const uint32_t at = offset + i * (uint32_t)sizeof(type);                    \
       value[i] = at + sizeof(type) <= now.info[0] ? us_##name##_at(at) : pad;     \
     }                                                                             \
     return value;                                                                 \
   }                                                                               \
-  void us_streamout_##name(us_u32x16 value, uint32_t lanes) {                     \
+  void us_streamout_##name(vector value, uint32_t lanes) {                        \
     for (uint32_t i = 0; i < lanes && i < 16; ++i) us_put_##name((type)value[i]); \
   }
-SHORT_LANES(u8, uint8_t)
-SHORT_LANES(u16, uint16_t)
+#define LANES(name, type, vector)                      \
+  VECTOR(name, type, vector, type)                     \
+  type us_sum_##name(type sum, vector value) {         \
+    for (uint32_t i = 0; i < 16; ++i) sum += value[i]; \
+    return sum;                                        \
+  }
+VECTOR(u8, uint8_t, us_u32x16, uint32_t)
+VECTOR(u16, uint16_t, us_u32x16, uint32_t)
+LANES(u32, uint32_t, us_u32x16)
 LANES(u64, uint64_t, us_u64x16)
 LANES(f32, float, us_f32x16)
 LANES(f64, double, us_f64x16)
