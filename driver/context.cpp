@@ -142,9 +142,9 @@ void Context::begin(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, co
   std::iota(all.begin(), all.end(), 0U);
   endpoint_->engine->create_communicator(0, 0, all, agreed, hosts_of(*endpoint_->poe, all));
   background_->context = this;
-  endpoint_->engine->set_background([background = background_] {
+  endpoint_->engine->set_background([background = background_](std::chrono::steady_clock::time_point due) {
     const std::lock_guard lock(background->mutex);
-    if (background->context != nullptr) background->context->offload_if_possible();
+    if (background->context != nullptr) background->context->offload_if_possible(due);
   });
 }
 
@@ -215,9 +215,9 @@ std::shared_ptr<Offload> Context::helper() {
   return offload_;
 }
 
-void Context::offload() {
+void Context::offload(std::chrono::steady_clock::time_point due) {
   const std::shared_ptr<Offload> own = helper();
-  if (own) own->wake();  // else the calls have been cancelled
+  if (own) own->wake(due);  // else the calls have been cancelled
 }
 
 int Context::descriptor() {
@@ -233,9 +233,9 @@ bool Context::arm() {
   return own == nullptr || own->arm();
 }
 
-void Context::offload_if_possible() noexcept {
+void Context::offload_if_possible(std::chrono::steady_clock::time_point due) noexcept {
   try {
-    offload();
+    offload(due);
   } catch (const std::exception& failure) {
     offloads_all_.store(false, std::memory_order_relaxed);
     static std::once_flag once;

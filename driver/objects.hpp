@@ -101,10 +101,10 @@ class Context {
   void configure(const unisono_settings& given);
 
   /// Has the process's helper thread make progress on all calls, from now on, or only on those that are in flight now.
-  /// `offload` throws Error(kCapacity) if there can be no such thread.
+  /// `offload` throws Error(kCapacity) if there can be no such thread. `due`: see Offload::wake.
   void offload_all(bool all);
   bool offloads_all() const { return offloads_all_.load(std::memory_order_relaxed); }
-  void offload();
+  void offload(std::chrono::steady_clock::time_point due = Offload::kAtOnce);
   /// A descriptor that is readable when there may be progress to make, and its arming: see Offload. Throw Error.
   int descriptor();
   bool arm();
@@ -124,7 +124,7 @@ class Context {
 
  private:
   void begin(std::unique_ptr<Poe> poe, std::unique_ptr<Engine> engine, const Agreement& agreed);
-  void offload_if_possible() noexcept;
+  void offload_if_possible(std::chrono::steady_clock::time_point due = Offload::kAtOnce) noexcept;
 
   /// What the engine asks for a thread in the background, also if it outlives the context.
   struct Background {

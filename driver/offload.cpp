@@ -14,6 +14,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -46,10 +47,16 @@ struct Offload::Place {
   bool driven = false;  ///< the thread makes progress until nothing is in flight
   bool armed = false;   ///< `bell` is to be listened to
   Bell bell;
-  Clock::time_point again{};         ///< when to look if it is not armed
-  std::atomic<bool> called{false};   ///< it is to be driven
-  std::atomic<bool> watched{false};  ///< the descriptor is to be rung
-  std::atomic<bool> stirred{false};  ///< the thread has done something since the descriptor was armed last
+  Clock::time_point again{};  ///< when to look if it is not armed
+  bool later = false;         ///< `again` is when there is something to do, and not before
+  /// When the thread will next see whether there is something to do, whatever happens. It is `max` from before the
+  /// thread looks at the engine until it knows, so whoever has given the engine something, and then reads that the
+  /// thread will look, is not forgotten.
+  std::atomic<Clock::time_point> looks{Clock::time_point::max()};
+  std::atomic<bool> called{false};     ///< it is to be driven
+  std::atomic<bool> for_calls{false};  ///< for the sake of calls, not only of what may have to be sent again
+  std::atomic<bool> watched{false};    ///< the descriptor is to be rung
+  std::atomic<bool> stirred{false};    ///< the thread has done something since the descriptor was armed last
   std::atomic<int> descriptor{-1};
 };
 
@@ -57,6 +64,8 @@ namespace {
 
 /// How often the thread looks at contexts where a thread of the program waits, or which it cannot sleep for.
 constexpr std::chrono::microseconds kElsewhere{500};
+/// The same if there are no calls: that thread says when it leaves, and what it leaves is not due so soon.
+constexpr std::chrono::microseconds kOutputElsewhere{2000};
 constexpr std::chrono::microseconds kUnheard{1000};
 /// How long it stays with an engine that has no bell, if there are others.
 constexpr std::chrono::microseconds kShortSlice{200};
@@ -170,6 +179,7 @@ class Helper {
     if (own.called.exchange(false)) {
       own.driven = true;
       own.bell.look = {};  // when it was armed, nothing was known of this call and its deadline
+      if (std::exchange(own.later, false)) own.again = {};
     }
     const bool watched = own.watched.load();
     if (!own.driven && !watched) return false;
@@ -194,8 +204,9 @@ class Helper {
       next_ = std::min(next_, own.again);
       return false;
     }
-    own.armed = false;
+    own.armed = own.later = false;
     own.again = {};
+    own.looks.store(Clock::time_point::max());
     try {
       const Served served = own.engine->serve(own.bell, watched, places == 1 ? kSlice : kShortSlice);
       if (rung || served == Served::kBusy) tell(own);
@@ -203,17 +214,26 @@ class Helper {
         case Served::kIdle:
           tell(own);
           own.driven = false;
+          own.for_calls.store(own.called.load());
           return own.called.load();
         case Served::kBusy:
           return true;
         case Served::kElsewhere:
-          again(own, now + kElsewhere);
+          own.later = !own.for_calls.load();
+          again(own, now + (own.later ? kOutputElsewhere : kElsewhere));
           tell(own);
           return false;
         case Served::kArmed:
           own.armed = true;
+          own.looks.store(own.bell.look);
           heard_.push_back(place);
           next_ = std::min(next_, own.bell.look);
+          return false;
+        case Served::kLater:
+          own.later = true;
+          own.for_calls.store(own.called.load());
+          again(own, own.bell.look);
+          tell(own);
           return false;
       }
     } catch (const Error&) {
@@ -226,6 +246,7 @@ class Helper {
 
   void again(Offload::Place& place, Clock::time_point when) {
     place.again = when;
+    place.looks.store(when);
     next_ = std::min(next_, when);
   }
 
@@ -299,7 +320,9 @@ Offload::~Offload() {
   Helper::instance().leave(place_);
 }
 
-void Offload::wake() {
+void Offload::wake(Clock::time_point due) {
+  if (place_->looks.load() <= due) return;
+  if (due == kAtOnce) place_->for_calls.store(true);
   if (!place_->called.exchange(true)) Helper::instance().stir();
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -25,8 +26,10 @@ class Offload {
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
 
-  /// There are calls to make progress on: the thread does so until none is in flight.
-  void wake();
+  static constexpr std::chrono::steady_clock::time_point kAtOnce = std::chrono::steady_clock::time_point::min();
+  /// There are calls to make progress on, or messages that may have to be sent again: the thread does so until there
+  /// are none, from `due` on at the latest. If it will look by then anyway it is left alone, which costs nothing.
+  void wake(std::chrono::steady_clock::time_point due = kAtOnce);
 
   /// A descriptor that is readable when there may be progress to make, since it was armed last; made as it is first
   /// asked for, and closed with this. Throws Error(kUnsupported) for engines that cannot tell, Error(kCapacity).

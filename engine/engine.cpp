@@ -624,7 +624,7 @@ class NativeEngine::Impl final : public FastPath::Watch {
   std::uint32_t burst = 0;         ///< calls in a row
   Clock::time_point last_start{};  ///< when a call that nobody waits for was started
   Clock::time_point next_look{};
-  std::function<void()> background;  ///< see `set_background`
+  Engine::Background background;  ///< see `set_background`
   CallCarrier* carrier = nullptr;
   Starter starter{*this};
 
@@ -645,15 +645,19 @@ class NativeEngine::Impl final : public FastPath::Watch {
 
   /// At the end of a wait, without the lock: the thread may not come back for long.
   void leave_to_others() {
-    std::function<void()> begin;
+    Engine::Background begin;
+    Clock::time_point due;
     {
       const std::lock_guard lock(mutex);
-      if (!blocks.poe->has_output()) return;
-      blocks.poe->poll();  // it may just have been held back
-      if (!blocks.poe->has_output()) return;
+      due = blocks.poe->output_due();
+      if (due == Clock::time_point::min()) {
+        blocks.poe->poll();  // it may just have been held back
+        due = blocks.poe->output_due();
+      }
+      if (due == Clock::time_point::max()) return;
       begin = background;
     }
-    if (begin) begin();
+    if (begin) begin(due);
   }
   /// The same where a call may have ended without a wait: nobody need come back for what is still to be sent.
   void leave_if_ended() {
@@ -1275,6 +1279,15 @@ Served NativeEngine::serve(Bell& bell, bool watched, std::chrono::microseconds a
     shared->disarm();
     return Served::kElsewhere;
   }
+  if (engine.calls.idle() && !watched) {
+    // What has gone may have to go again: nothing that comes meanwhile is worth a thread's attention.
+    const Clock::time_point due = engine.blocks.poe->output_due();
+    if (due > engine.blocks.poe->now()) {
+      shared->disarm();
+      bell.look = due;
+      return Served::kLater;
+    }
+  }
   bool any = false;
   for (int round = 0; round < kRoundsAtOnce && engine.progress(); ++round) any = true;
   if (any) return Served::kBusy;
@@ -1294,7 +1307,7 @@ Served NativeEngine::serve(Bell& bell, bool watched, std::chrono::microseconds a
   return Served::kArmed;
 }
 
-void NativeEngine::set_background(const std::function<void()>& begin) {
+void NativeEngine::set_background(const Background& begin) {
   const std::lock_guard lock(impl_->mutex);
   impl_->background = begin;
 }

@@ -191,6 +191,7 @@ enum class Served : std::uint8_t {
   kBusy,       ///< something was done; there may be more to do
   kElsewhere,  ///< a thread of the program waits, and drives it
   kArmed,      ///< nothing to do until its bell rings
+  kLater,      ///< nothing to do until `look`; its bell is not armed
 };
 
 /// One endpoint's engine: this library's own (`NativeEngine`), or one on a device. Thread-safe.
@@ -284,10 +285,11 @@ class Engine {
   virtual Served serve(Bell& bell, bool watched, std::chrono::microseconds at_most);
   virtual bool has_bell() const { return false; }
   virtual void disarm() {}
-  /// `begin` is called, with no lock of the engine held, when a wait ends although messages still wait to be sent: it
-  /// has somebody else `serve` or `drive` the engine until it is idle. Null: nobody. Engines that send by themselves
-  /// never call it.
-  virtual void set_background(const std::function<void()>& /*begin*/) {}
+  /// `begin` is called, with no lock of the engine held, when a wait ends although messages still wait to be sent, or
+  /// may have to be sent again: it has somebody else `serve` or `drive` the engine, from the given time on, until it is
+  /// idle. Null: nobody. Engines that send by themselves never call it.
+  using Background = std::function<void(std::chrono::steady_clock::time_point)>;
+  virtual void set_background(const Background& /*begin*/) {}
   /// Hears of a call that has ended. Runs once, on the thread that made the progress or at once if the call has ended
   /// already, with no lock of the engine held. Does not throw, and does not wait for calls; it may start some.
   using Listener = std::function<void(const CallResult&)>;
@@ -362,7 +364,7 @@ class NativeEngine final : public Engine {
   Served serve(Bell& bell, bool watched, std::chrono::microseconds at_most) override;
   bool has_bell() const override;
   void disarm() override;
-  void set_background(const std::function<void()>& begin) override;
+  void set_background(const Background& begin) override;
   void when_complete(CallId id, Listener listener) override;
   void forget(CallId id) override;
   void progress() override;

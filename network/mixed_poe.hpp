@@ -57,6 +57,7 @@ class MixedPoe final : public Poe {
 
   bool poll() override;
   bool has_output() const override { return network_->has_output(); }
+  std::chrono::steady_clock::time_point output_due() const override { return network_->output_due(); }
   std::uint32_t activity() const override;
   void wait(std::uint32_t seen, std::chrono::microseconds at_most) override;
 

@@ -98,6 +98,11 @@ class Network {
   /// Whether committed messages wait in this process, for room in the kernel or for their session, or for the peer's
   /// word that they need not be sent again.
   virtual bool has_output() const = 0;
+  /// See Poe::output_due.
+  virtual std::chrono::steady_clock::time_point output_due() const {
+    using Time = std::chrono::steady_clock::time_point;
+    return has_output() ? Time::min() : Time::max();
+  }
 
   virtual Poe::Liveness liveness(std::uint32_t peer) = 0;
   virtual Poe::Fate fate(std::uint32_t peer) {

@@ -143,6 +143,12 @@ class Poe {
   /// Whether committed messages wait here for a network to take them, or may have to be sent again, so that somebody
   /// must go on to `poll`.
   virtual bool has_output() const { return false; }
+  /// When somebody must `poll` next for the sake of that: as early as can be where it waits here; later where all has
+  /// gone, and may have to go again. Nobody need poll before, and never where there is no output.
+  virtual std::chrono::steady_clock::time_point output_due() const {
+    using Time = std::chrono::steady_clock::time_point;
+    return has_output() ? Time::min() : Time::max();
+  }
 
   /// A number that changes whenever anything may have arrived, a peer has left, or space become free on a
   /// session whose last `reserve` gave nullptr; read it before looking for work, hand it to `wait` if there

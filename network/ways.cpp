@@ -19,6 +19,9 @@ constexpr std::byte kCardMark{0x57};
 constexpr std::chrono::seconds kPatienceAtEnd{1};
 /// What a dead peer's data way may still hold is taken in so many polls.
 constexpr int kLastPolls = 64;
+/// The lifeline is looked at once in so many rounds where it carries no data; in those that have brought some, seldom.
+constexpr unsigned kRounds = 4;
+constexpr unsigned kBusyRounds = 16;
 
 struct NamedCard {
   std::string name;
@@ -66,7 +69,8 @@ Ways::Ways(std::unique_ptr<Network> lifeline, std::vector<std::unique_ptr<Networ
     : lifeline_(std::move(lifeline)),
       others_(std::move(others)),
       last_patience_(last_patience),
-      fork_generation_(fork_generation()) {
+      fork_generation_(fork_generation()),
+      lifeline_carries_(others_.empty()) {
   for (const std::string& name : order) {
     if (name == lifeline_->name()) order_.push_back(lifeline_.get());
     for (const auto& other : others_) {
@@ -187,6 +191,7 @@ bool Ways::choose(std::uint32_t peer, Clock::time_point now) {
     }
     Network& way = *order_[one.at];
     if (&way == lifeline_.get()) {
+      lifeline_carries_ = true;
       one.out = &way;
       return true;
     }
@@ -328,6 +333,7 @@ bool Ways::peek(std::uint32_t peer, Lane lane, Incoming& incoming) {
   }
   if (!lifeline_->peek(peer, lane, incoming)) return false;
   in = lifeline_.get();
+  lifeline_carries_ = true;
   return true;
 }
 
@@ -354,9 +360,13 @@ void Ways::add_talkers(std::vector<std::uint32_t>& peers) {
 }
 
 bool Ways::poll() {
-  const bool signs = lifeline_->poll();
-  bool news = signs;
+  bool news = false;
   for (const auto& other : others_) news = other->poll() || news;
+  // Where data go by other networks the lifeline has little to say, and each look at it is a call of the system.
+  const bool looks = lifeline_carries_ || !choosing_.empty() || ++unlooked_ >= (news ? kBusyRounds : kRounds);
+  const bool signs = looks && lifeline_->poll();
+  if (looks) unlooked_ = 0;
+  news = news || signs;
   if (signs) bury();
   if (!choosing_.empty() && (news || Clock::now() >= next_look_)) {
     const Clock::time_point now = Clock::now();
@@ -406,6 +416,12 @@ bool Ways::in_use() const {
 bool Ways::has_output() const {
   return lifeline_->has_output() ||
          std::any_of(others_.begin(), others_.end(), [](const auto& other) { return other->has_output(); });
+}
+
+std::chrono::steady_clock::time_point Ways::output_due() const {
+  auto due = lifeline_->output_due();
+  for (const auto& other : others_) due = std::min(due, other->output_due());
+  return due;
 }
 
 Poe::Liveness Ways::liveness(std::uint32_t peer) {

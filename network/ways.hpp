@@ -64,6 +64,7 @@ class Ways final : public Network {
   int descriptor() const override { return watch_.descriptor(); }
   bool in_use() const override;
   bool has_output() const override;
+  std::chrono::steady_clock::time_point output_due() const override;
 
   Poe::Liveness liveness(std::uint32_t peer) override;
   Poe::Fate fate(std::uint32_t peer) override;
@@ -116,6 +117,8 @@ class Ways final : public Network {
   std::vector<std::uint32_t> choosing_;
   Clock::time_point next_look_ = Clock::time_point::max();
   bool news_ = false;
+  bool lifeline_carries_ = false;  ///< data of a pair
+  unsigned unlooked_ = 0;          ///< rounds since somebody has looked at the lifeline
 };
 
 }  // namespace unisono

@@ -195,7 +195,14 @@ bool Port::receive(const Take& take) {
     messages[i].msg_hdr = {&from[i].storage,   sizeof from[i].storage,   &pieces[i], 1,
                            &controls[i].bytes, sizeof controls[i].bytes, 0};
   }
-  const int got = recvmmsg(socket_.get(), messages.data(), static_cast<unsigned>(count), MSG_DONTWAIT, nullptr);
+  int got = 0;
+  if (count == 1) {
+    const ssize_t bytes = recvmsg(socket_.get(), &messages[0].msg_hdr, MSG_DONTWAIT);
+    messages[0].msg_len = static_cast<unsigned>(std::max<ssize_t>(bytes, 0));
+    got = bytes < 0 ? 0 : 1;
+  } else {
+    got = recvmmsg(socket_.get(), messages.data(), static_cast<unsigned>(count), MSG_DONTWAIT, nullptr);
+  }
   for (int i = 0; i < got; ++i) {
     msghdr& message = messages[static_cast<std::size_t>(i)].msg_hdr;
     Came came;

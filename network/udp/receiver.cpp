@@ -22,6 +22,7 @@ bool Receiver::take(const DataFrame& frame, std::span<const std::byte> piece, Ti
   const bool next = window_.add(frame.number);
   if (window_.largest() == frame.number) largest_at_ = now;
   ++unsaid_;
+  unsaid_bytes_ += piece.size();
   if (!next || piece.empty() || (had_gap && !stream.has_gap())) at_once_ = true;
   ack_at_ = std::min(ack_at_, now + RoundTrip::kAckDelay);
   return stream.messages() != before || !stream.fault().empty();
@@ -42,6 +43,7 @@ AckFrame Receiver::ack(Time now) {
   const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(now - largest_at_).count();
   frame.delay_us = unsaid_ == 0 ? 0 : static_cast<std::uint32_t>(std::clamp<std::int64_t>(waited, 0, 1'000'000));
   unsaid_ = 0;
+  unsaid_bytes_ = 0;
   at_once_ = false;
   ack_at_ = Time::max();
   return frame;

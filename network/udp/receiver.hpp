@@ -26,8 +26,12 @@ class Receiver {
   /// What is wrong with a lane's stream; empty if nothing.
   const std::string& fault(Lane lane) const { return streams_[index_of(lane)].fault(); }
 
-  /// Whether something is to be said now.
-  bool ack_due(Time now) const { return at_once_ || unsaid_ >= kMostUnsaid || ack_at_ <= now; }
+  /// Whether something is to be said now, if there is nothing better to do.
+  bool ack_due(Time now) const {
+    return at_once_ || (unsaid_ >= 2 && unsaid_bytes_ >= kMostUnsaidBytes) || ack_at_ <= now;
+  }
+  /// Whether it is to be said even before somebody is given what has come.
+  bool ack_presses(Time now) const { return at_once_ || unsaid_ >= kMostUnsaid || ack_at_ <= now; }
   Time deadline() const { return at_once_ ? Time::min() : ack_at_; }
   /// Something is to be said in any case.
   void ask() { at_once_ = true; }
@@ -36,7 +40,9 @@ class Receiver {
   std::uint64_t repeated() const { return repeated_; }
 
  private:
-  static constexpr unsigned kMostUnsaid = 2;
+  /// Two datagrams on any path, or as many short ones: an acknowledgement costs as much as a datagram.
+  static constexpr std::size_t kMostUnsaidBytes = 2304;
+  static constexpr unsigned kMostUnsaid = 8;
 
   AckWindow window_;
   InStream streams_[kLanes];
@@ -44,7 +50,8 @@ class Receiver {
   std::uint64_t told_[kLanes]{};
   std::uint64_t number_ = 0;
   Time largest_at_{};
-  unsigned unsaid_ = 0;
+  unsigned unsaid_ = 0;  ///< datagrams
+  std::size_t unsaid_bytes_ = 0;
   bool at_once_ = false;
   Time ack_at_ = Time::max();
   std::uint64_t repeated_ = 0;

@@ -48,6 +48,11 @@ class Sender {
   void tick(Time now);
   /// When `tick` has something to do, or `next` something to give.
   Time deadline(Time now) const;
+  /// Whether all that was committed has been sent, and none of it is known to be lost.
+  bool all_sent() const {
+    const auto gone = [](const OutStream& stream) { return stream.next() == stream.end(); };
+    return lost_ == 0 && questions_ == 0 && gone(streams_[0]) && gone(streams_[1]);
+  }
   /// Whether the peer has all that was committed.
   bool delivered() const { return streams_[0].delivered() && streams_[1].delivered(); }
 

@@ -111,6 +111,7 @@ UdpNetwork::Outgoing& UdpNetwork::outgoing(std::uint32_t peer) {
   const Pair pair{members_.self, peer, static_cast<std::uint32_t>(outgoing_.size())};
   made.caller.emplace(members_.key, pair, std::move(places), now_);
   call(made);
+  arm();
   return made;
 }
 
@@ -131,6 +132,7 @@ void UdpNetwork::commit(std::uint32_t peer, Lane lane, const Header& header) {
   if (!to.open) return;
   now_ = Clock::now();
   pump(to);
+  arm();
 }
 
 bool UdpNetwork::send(std::uint32_t peer, Lane lane, const Header& header, std::span<const std::byte> payload) {
@@ -162,6 +164,7 @@ void UdpNetwork::release(std::uint32_t peer, Lane lane) {
   if (from.over || from.receiver.deadline() != Clock::time_point::min()) return;
   now_ = Clock::now();
   say(from);
+  arm();
 }
 
 void UdpNetwork::add_talkers(std::vector<std::uint32_t>& peers) {
@@ -178,18 +181,16 @@ bool UdpNetwork::poll() {
     came = true;
     now_ = Clock::now();
     for (Incomings* session : called_) {
-      if (!session->over && session->receiver.ack_due(now_)) say(*session);
+      if (!session->over) say_if_due(*session);
     }
     // Acknowledgements make room for more, which need not wait for the rest of what has come.
     for (Outgoing* session : calling_) {
       if (session->open && !session->over) pump(*session);
     }
+    if (news_) break;  // somebody waits for it, and whatever else has come can wait
   }
-  if (came || now_ >= due_ || batch_of_ != nullptr) serve();
-  if (armed_ <= now_) {
-    armed_ = due_;
-    watch_.set_timer(armed_);
-  }
+  if (came || owes_ || now_ >= due_ || batch_of_ != nullptr) serve();
+  arm();
   return std::exchange(news_, false);
 }
 
@@ -200,6 +201,7 @@ void UdpNetwork::serve() {
   }
   port_.tick(now_);
   due_ = port_.deadline();
+  owes_ = false;
   for (Outgoing* session : calling_) {
     if (session->over) continue;
     if (!session->open) {
@@ -211,15 +213,15 @@ void UdpNetwork::serve() {
   }
   for (Incomings* session : called_) {
     if (session->over) continue;
-    if (session->receiver.ack_due(now_)) say(*session);
+    say_if_due(*session);
     due_ = std::min(due_, session->receiver.deadline());
   }
-  due_ = std::min(due_, port_.deadline());
-  wake_at(due_);
+  wake_at(port_.deadline());
 }
 
-void UdpNetwork::wake_at(Clock::time_point at) {
-  due_ = std::min(due_, at);
+void UdpNetwork::wake_at(Clock::time_point at) { due_ = std::min(due_, at); }
+
+void UdpNetwork::arm() {
   // The timer is left alone while it goes off early enough: a poll too many costs less than a call each.
   if (due_ >= armed_ && armed_ > now_) return;
   armed_ = due_;
@@ -277,6 +279,16 @@ bool UdpNetwork::send_batch() {
   return !waits;
 }
 
+void UdpNetwork::say_if_due(Incomings& session) {
+  if (!session.receiver.ack_due(now_)) return;
+  // A message that is whole goes first: its reader may answer, and the acknowledgement leaves while it waits for more.
+  if (news_ && !session.receiver.ack_presses(now_)) {
+    owes_ = true;
+    return;
+  }
+  say(session);
+}
+
 void UdpNetwork::say(Incomings& session) {
   AckFrame frame = session.receiver.ack(now_);
   frame.source = members_.self;
@@ -289,6 +301,17 @@ bool UdpNetwork::has_output() const {
   // What was sent may have to be sent again.
   return std::any_of(calling_.begin(), calling_.end(),
                      [](const Outgoing* session) { return !session->over && !session->sender.delivered(); });
+}
+
+UdpNetwork::Clock::time_point UdpNetwork::output_due() const {
+  Clock::time_point due = Clock::time_point::max();
+  for (const Outgoing* const session : calling_) {
+    if (session->over || session->sender.delivered()) continue;
+    // What has not been sent yet waits for acknowledgements, which only a poll takes.
+    if (!session->open || batch_of_ == session || !session->sender.all_sent()) return Clock::time_point::min();
+    due = std::min(due, session->sender.deadline(now_));
+  }
+  return due;
 }
 
 Poe::Liveness UdpNetwork::liveness(std::uint32_t peer) {

@@ -37,6 +37,8 @@ struct UdpSettings {
 /// `end` its sessions.
 class UdpNetwork final : public Network {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// Takes a port from here on. Throws Error(kBootstrap).
   explicit UdpNetwork(const UdpSettings& settings = {});
   /// Sends what waits, for up to a second, until peers have it.
@@ -58,6 +60,7 @@ class UdpNetwork final : public Network {
   int descriptor() const override { return watch_.descriptor(); }
   bool in_use() const override { return !calling_.empty() || !called_.empty(); }
   bool has_output() const override;
+  Clock::time_point output_due() const override;
 
   Poe::Liveness liveness(std::uint32_t peer) override;
   std::string condition(std::uint32_t peer) const override;
@@ -74,7 +77,6 @@ class UdpNetwork final : public Network {
   const Sender* sender(std::uint32_t peer) const;
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Outgoing {
     std::uint32_t peer = 0;
     Sender sender;
@@ -117,9 +119,12 @@ class UdpNetwork final : public Network {
   void call(Outgoing& session);
   void pump(Outgoing& session);
   bool send_batch();
+  void say_if_due(Incomings& session);
   void say(Incomings& session);
   void serve();
   void wake_at(Clock::time_point at);
+  /// Has the timer go off when there is something to do; at the end of whatever changes that.
+  void arm();
   void leave();
 
   UdpSettings settings_;
@@ -144,6 +149,7 @@ class UdpNetwork final : public Network {
   Clock::time_point due_ = Clock::time_point::max();    ///< when there is something to do
   Clock::time_point armed_ = Clock::time_point::max();  ///< when the timer goes off
   bool news_ = false;
+  bool owes_ = false;  ///< acknowledgements that the next poll sends
 };
 
 }  // namespace unisono::udp

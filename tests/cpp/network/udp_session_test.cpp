@@ -260,6 +260,45 @@ TEST(UdpSession, NothingIsSentTwiceWithoutLoss) {
   EXPECT_EQ(world.sender.deadline(world.now), Time::max()) << "nothing is left to be done";
 }
 
+TEST(UdpSession, ShortMessagesAreAcknowledgedTogetherAndLongOnesInPairs) {
+  /// Messages of one datagram each.
+  struct Way {
+    explicit Way(std::size_t bytes) : bytes(bytes) {}
+    void come() {
+      const auto payload = static_cast<std::uint32_t>(bytes - kHeaderBytes);
+      ASSERT_NE(out.reserve(payload), nullptr);
+      out.commit(test::header_for(0, 1, number, payload));
+      DataFrame frame;
+      frame.offset = number * bytes;
+      frame.bytes = static_cast<std::uint16_t>(bytes);
+      frame.number = ++number;
+      EXPECT_TRUE(receiver.take(frame, out.piece(frame.offset, bytes), kBegin));
+    }
+    std::size_t bytes;
+    std::uint32_t number = 0;
+    OutStream out{kMaxPayload[0], kRing};
+    Receiver receiver{kRing, kControl};
+  };
+  Way small(128);
+  while (!small.receiver.ack_due(kBegin) && small.number < 100) small.come();
+  EXPECT_EQ(small.number, 18U);
+  Way one(128);
+  one.come();
+  EXPECT_FALSE(one.receiver.ack_due(kBegin + microseconds(900)));
+  EXPECT_TRUE(one.receiver.ack_due(kBegin + milliseconds(1))) << "none of any length waits for longer";
+  EXPECT_TRUE(one.receiver.ack_presses(kBegin + milliseconds(1)));
+  Way large(1344);
+  large.come();
+  EXPECT_FALSE(large.receiver.ack_due(kBegin));
+  large.come();
+  EXPECT_TRUE(large.receiver.ack_due(kBegin));
+  EXPECT_FALSE(large.receiver.ack_presses(kBegin)) << "who waits for the message gets it first";
+  for (int i = 0; i < 6; ++i) large.come();
+  EXPECT_TRUE(large.receiver.ack_presses(kBegin));
+  large.receiver.ack(kBegin);
+  EXPECT_FALSE(large.receiver.ack_due(kBegin));
+}
+
 TEST(UdpSession, EverythingComesOnceAndInOrderThroughAnyWay) {
   for (std::uint32_t seed = 1; seed <= 6; ++seed) {
     for (const double loss : {0.001, 0.01, 0.05, 0.3}) {

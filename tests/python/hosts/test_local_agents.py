@@ -57,6 +57,51 @@ def test_data_by_udp(exchange: Path, transport: str, impairment: str) -> None:
     assert sorted(done.stdout.splitlines()) == ["right 0 3 a", "right 1 3 a", "right 2 3 b"]
 
 
+QUIET_HELPER = """
+import time
+from pathlib import Path
+import numpy as np
+import unisono
+
+MESSAGES = 3000
+
+def switches():
+    total = 0
+    for task in Path("/proc/self/task").iterdir():
+        if (task / "comm").read_text() == "unisono-helper\\n":
+            lines = (task / "status").read_text().splitlines()
+            total += sum(int(line.split()[1]) for line in lines if "ctxt_switches" in line)
+    return total
+
+with unisono.init() as context:
+    comm = context.world
+    mine = np.full(4, comm.rank)
+    peer = 1 - comm.rank
+    def exchange(messages):
+        for _ in range(messages):
+            if comm.rank == 0:
+                comm.send(mine, peer)
+            assert (comm.recv(np.empty_like(mine), peer) == peer).all()
+            if comm.rank == 1:
+                comm.send(mine, peer)
+    exchange(50)
+    before, begin = switches(), time.monotonic()
+    exchange(MESSAGES)
+    took, woken = time.monotonic() - begin, switches() - before
+    # Twice in each 2 ms at most, as a rank waits where it looks; not for every message.
+    assert woken <= 50 + 2 * took * 1000, (woken, took)
+    print("quiet")
+"""
+
+
+def test_no_thread_is_woken_for_each_message_that_may_have_to_go_again(tmp_path: Path) -> None:
+    path = tmp_path / "helper.py"
+    path.write_text(QUIET_HELPER)
+    done = run("--hosts", "a,b", "--agent", "local", "--transport", "udp", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["quiet", "quiet"]
+
+
 def test_udp_that_is_blocked_where_nothing_else_is_allowed(exchange: Path) -> None:
     done = run(
         "--hosts", "a,b", "--agent", "local", "--transport", "udp", "--env", "UNISONO_UDP_IMPAIR=loss=1", exchange
