@@ -8,6 +8,8 @@ class Companion {
   /// Takes what has come, and does what is due. True if anything was done. Called in every round of the engine, under
   /// its lock.
   virtual bool poll() = 0;
+  /// Whether it waits for something, so that the network is the less likely one to bring what is waited for.
+  virtual bool busy() const = 0;
   /// Polls as readable when there is something to do.
   virtual int descriptor() const = 0;
 

@@ -13,6 +13,9 @@ namespace {
 /// As long as nothing has been asked of the network there can only be newcomers: they are looked for once in so many
 /// rounds, and whenever a sleep ends.
 constexpr std::uint32_t kIdleRounds = 256;
+/// After so many rounds without news of the network it is looked at once in so many, while a companion is busy.
+constexpr std::uint32_t kQuietRounds = 16;
+constexpr std::uint32_t kBesideRounds = 4;
 
 }  // namespace
 
@@ -117,8 +120,17 @@ std::optional<std::span<const std::uint32_t>> MixedPoe::talkers() {
 
 bool MixedPoe::poll() {
   const bool came = companion_ != nullptr && companion_->poll();
-  const bool looks = network_->in_use() || ++rounds_ % kIdleRounds == 0;
-  if (!(looks && network_->poll()) && !came) return false;
+  ++rounds_;
+  // The companion first, and the network beside it only now and then, once it has been quiet: each look is a call.
+  const bool beside = companion_ != nullptr && quiet_ >= kQuietRounds && companion_->busy();
+  const bool looks = network_->in_use() ? !beside || rounds_ % kBesideRounds == 0 : rounds_ % kIdleRounds == 0;
+  if (looks) {
+    const bool news = network_->poll();
+    quiet_ = news ? 0 : quiet_ + 1;
+    if (!news && !came) return false;
+  } else if (!came) {
+    return false;
+  }
   came_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

@@ -90,6 +90,7 @@ class MixedPoe final : public Poe {
   std::vector<std::uint32_t> talkers_;  ///< first those of this host, who may always have sent something
   std::size_t here_ = 0;                ///< how many those are
   std::uint32_t rounds_ = 0;
+  std::uint32_t quiet_ = 0;  ///< looks at the network in a row that brought nothing
   Companion* companion_ = nullptr;
   std::unique_ptr<tcp::Watch> both_;  ///< of the network and the companion, once there is one
   std::uint32_t network_watched_ = 0;

@@ -84,7 +84,7 @@ std::span<std::byte> Arrivals::landing() {
   const std::size_t rest = header.segment_bytes - landed_;
   if (place != nullptr && landing_of(header) == place) return {place + landed_, rest};
   // Nobody awaits it any more: the rest goes nowhere.
-  std::memset(memory_.get() + frontier_ + kHeaderBytes, 0, sizeof place);
+  std::memset(memory_.get() + frontier_ + kHeaderBytes, 0, sizeof(void*));
   if (nowhere_ == nullptr) nowhere_ = allocate_aligned(kMaxDataPayload);
   return {nowhere_.get(), rest};
 }

@@ -24,6 +24,7 @@ constexpr std::chrono::seconds kForAll{4 * kPatience};
 constexpr std::uint32_t kShadows = 0x8000'0000;
 /// While no call is carried, the socket is looked at once in so many rounds, and when something has woken the engine.
 constexpr std::uint32_t kIdleRounds = 64;
+constexpr std::uint32_t kUnlooked = 4;
 /// Bytes of a datagram for which there is room in any case.
 constexpr std::size_t kLeastLongest = std::size_t{16} * 1024;
 /// Freed communicators are kept for so many times the patience: a rank that lacks a result notices within one of them
@@ -298,10 +299,12 @@ bool Aggregation::serve_freed(CallStarter& starter, Time now) {
   return any;
 }
 
+bool Aggregation::busy() const {
+  return std::any_of(communicators_.begin(), communicators_.end(), [](const auto& one) { return one.second->busy(); });
+}
+
 bool Aggregation::poll() {
-  const bool busy =
-      std::any_of(communicators_.begin(), communicators_.end(), [](const auto& one) { return one.second->busy(); });
-  if (!busy && ++idle_rounds_ % kIdleRounds != 0) return false;
+  if (!busy() && ++idle_rounds_ % kIdleRounds != 0) return false;
   bool any = false;
   Time now = std::chrono::steady_clock::now();
   const auto take = [&](std::span<std::byte> datagram, const tcp::SystemAddress&) {
@@ -310,9 +313,17 @@ bool Aggregation::poll() {
     if (found == pools_.end()) return;
     any = found->second.communicator->link(found->second.pool).take(datagram, now) || any;
   };
-  while (datagrams_->receive(take) == Datagrams::kBatch) now = std::chrono::steady_clock::now();
+  // Where results come by a group, little else comes from the switch, and each look is a call of the system.
+  bool grouped = false;
   for (const auto& [name, group] : groups_) {
-    if (group.datagrams) group.datagrams->receive(take);
+    grouped = (group.datagrams && group.datagrams->receive(take) != 0) || grouped;
+  }
+  if (grouped) by_group_ = true;
+  if (!by_group_ || ++unlooked_ >= kUnlooked) {
+    unlooked_ = 0;
+    std::size_t came = 0;
+    while ((came = datagrams_->receive(take)) == Datagrams::kBatch) now = std::chrono::steady_clock::now();
+    if (came != 0 && !grouped) by_group_ = false;
   }
   Time due = Time::max();
   for (const auto& [number, communicator] : communicators_) {

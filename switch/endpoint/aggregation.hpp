@@ -63,6 +63,7 @@ class Aggregation final : private CallCarrier, private Companion {
                                    const Binding& dst) override;
   bool progress(CallStarter& starter) override;
   void freed(CallStarter& starter, std::uint32_t communicator) override;
+  bool busy() const override;
   bool poll() override;
   int descriptor() const override { return watch_.descriptor(); }
 
@@ -91,6 +92,8 @@ class Aggregation final : private CallCarrier, private Companion {
     std::uint32_t watched = 0;
   };
   std::map<std::string, Group> groups_;
+  bool by_group_ = false;       ///< results have come by one of them of late
+  std::uint32_t unlooked_ = 0;  ///< polls since the last look at what comes to this rank alone
   std::map<std::uint32_t, std::shared_ptr<WindowsToSwitch>> windows_;  ///< by the switch's place among the addresses
   Time armed_ = Time::max();
   std::uint32_t idle_rounds_ = 0;

@@ -1,8 +1,11 @@
 #include "switch/service/service.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "engine/kernels.hpp"
+#include "network/secret.hpp"
 #include "platform/join/hexadecimal.hpp"
 #include "switch/control.hpp"
 #include "switch/handler_control.hpp"
@@ -70,6 +74,16 @@ Blob blob_of(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
+constexpr std::string_view kNoGroup = "off";
+
+/// A group of those that stay within an organisation (RFC 2365), at a port that is this switch's; what goes to it by
+/// the loopback stays on the host. The rest of the address keeps switches of one port and several addresses apart.
+std::string group_of_loopback(std::uint16_t port) {
+  std::array<std::uint8_t, 2> drawn{};
+  fill_random(std::as_writable_bytes(std::span(drawn)));
+  return formatted("239.255.{}.{}:{}", drawn[0], drawn[1], port);
+}
+
 ServiceSettings checked(ServiceSettings settings) {
   const auto refuse = [](const std::string& text) { throw Error(ErrorCode::kInvalidArgument, "the switch: " + text); };
   constexpr std::size_t kLeastSecret = 16;
@@ -92,9 +106,11 @@ ServiceSettings checked(ServiceSettings settings) {
     refuse(formatted("its uplink is \"{}\"; allowed is HOST:PORT, as in 10.0.0.1:4700", settings.uplink));
   }
   if (const auto group = tcp::parse_address(settings.multicast);
-      !settings.multicast.empty() && !(group && !group->six && group->bytes[0] >> 4U == 0xe && group->port != 0)) {
-    refuse(formatted("its multicast is \"{}\"; allowed is ADDRESS:PORT of a group of IPv4, as in 239.1.2.3:4701",
-                     settings.multicast));
+      !settings.multicast.empty() && settings.multicast != kNoGroup &&
+      !(group && !group->six && group->bytes[0] >> 4U == 0xe && group->port != 0)) {
+    refuse(
+        formatted("its multicast is \"{}\"; allowed are {} and ADDRESS:PORT of a group of IPv4, as in 239.1.2.3:4701",
+                  settings.multicast, kNoGroup));
   }
   if (!settings.say) settings.say = [](const std::string&) {};
   return settings;
@@ -125,13 +141,14 @@ class Service::Parts final : public CallersHandler {
           settings_.uplink, settings_.secret, name, [this] { bell_.ring(); }, settings_.say);
       parent_->connect_first(Clock::now() + kForUplink);
     }
-    table_ = std::make_unique<PoolTable>(name, settings_.secret, settings_.slots, workers_, parent_.get(),
-                                         settings_.multicast);
-    if (!settings_.multicast.empty()) {
-      const auto own = tcp::parse_address(place.host);
-      for (const auto& worker : workers_) {
-        if (own && !own->six && !own->unspecified()) worker->datagrams().sends_to_groups_by(*own);
-      }
+    const auto own = tcp::parse_address(place.host);
+    const bool at_one = own && !own->six && !own->unspecified();
+    std::string group = settings_.multicast;
+    if (group.empty() && at_one && own->loopback()) group = group_of_loopback(port);
+    if (group == kNoGroup) group.clear();
+    table_ = std::make_unique<PoolTable>(name, settings_.secret, settings_.slots, workers_, parent_.get(), group);
+    if (!group.empty() && at_one) {
+      for (const auto& worker : workers_) worker->datagrams().sends_to_groups_by(*own);
     }
     handlers_ = std::make_unique<Handlers>(settings_.handlers, [this] { bell_.ring(); });
     callers_ = std::make_unique<Callers>(std::move(listener), settings_.secret, name, *this);

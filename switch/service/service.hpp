@@ -17,15 +17,17 @@
 namespace unisono::slots {
 
 struct ServiceSettings {
-  std::string listen{};           ///< HOST:PORT, of TCP and UDP; port 0: any that both have free
-  std::string secret{};           ///< 16 to join::kMaxSecret characters
-  std::string name{};             ///< up to kMostSwitchName printable characters without blanks; empty: HOST:PORT
-  std::uint32_t slots = 65536;    ///< places for a payload of 1344 bytes, in all
-  std::uint32_t threads = 1;      ///< workers, 1 to 256
-  std::string uplink{};           ///< HOST:PORT of the switch above; empty: none
-  std::string multicast{};        ///< ADDRESS:PORT of a group of IPv4 for results; empty: each member gets its own
-  std::uint64_t up_to_bytes = 0;  ///< it advises callers to aggregate calls up to this size; 0: any
-  HandlerLimits handlers{};       ///< of what users load
+  std::string listen{};         ///< HOST:PORT, of TCP and UDP; port 0: any that both have free
+  std::string secret{};         ///< 16 to join::kMaxSecret characters
+  std::string name{};           ///< up to kMostSwitchName printable characters without blanks; empty: HOST:PORT
+  std::uint32_t slots = 65536;  ///< places for a payload of 1344 bytes, in all
+  std::uint32_t threads = 1;    ///< workers, 1 to 256
+  std::string uplink{};         ///< HOST:PORT of the switch above; empty: none
+  /// ADDRESS:PORT of a group of IPv4 for results; "off": each member gets its own; empty: off, but for a switch at an
+  /// address of the loopback, whose members are all on its host: it takes a group of the loopback.
+  std::string multicast{};
+  std::uint64_t up_to_bytes = 0;                  ///< it advises callers to aggregate calls up to this size; 0: any
+  HandlerLimits handlers{};                       ///< of what users load
   udp::ImpairmentSettings impairment{};           ///< of what it sends, for tests
   std::function<void(const std::string&)> say{};  ///< is told, in a sentence, what people should know; any thread
 };

@@ -52,7 +52,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     start.add_argument("--threads", type=int, default=1, metavar="N", help="that take and send datagrams (1)")
     start.add_argument("--uplink", metavar="HOST:PORT", help="the switch above this one in the tree; same secret")
     start.add_argument(
-        "--multicast", metavar="ADDRESS:PORT", help="a group of IPv4, to which a result for all goes once"
+        "--multicast",
+        metavar="ADDRESS:PORT|off",
+        help="a group of IPv4, to which a result for all goes once (one of the loopback, for a switch there)",
     )
     start.add_argument(
         "--up-to", type=bytes_in, default=0, metavar="BYTES",
