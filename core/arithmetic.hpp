@@ -556,4 +556,32 @@ inline bool mean(Datatype dtype, const std::byte* a, std::byte* out, std::uint64
   return known;
 }
 
+/// Whether a factor is defined on a datatype: where a mean is.
+constexpr bool has_scale(Datatype dtype) { return has_mean(dtype); }
+
+/// out[i] = a[i] * factor, rounded once; of complex numbers, each part. The factor is first rounded to what is computed
+/// in, which for fp16 and bf16 is fp32. `out` may be `a`. Returns false, having written nothing, if dtype has no
+/// factors.
+inline bool scale(Datatype dtype, const std::byte* a, std::byte* out, std::uint64_t count, double factor) {
+  bool known = false;
+  arithmetic::with_element(dtype, [&](auto element) {
+    using Element = decltype(element);
+    using Carrier = arithmetic::Carrier<Element>;
+    using Wide = typename Carrier::type;
+    if constexpr (std::is_floating_point_v<Wide>) {
+      known = true;
+      const auto rounded = static_cast<Wide>(factor);
+      arithmetic::for_each_element<Element, Element, Element>(
+          a, a, out, count, [rounded](Element x, Element) { return Carrier::out(Carrier::in(x)*rounded); });
+    } else if constexpr (arithmetic::kIsComplex<Wide>) {
+      known = true;
+      const auto rounded = static_cast<decltype(element.re)>(factor);
+      arithmetic::for_each_element<Element, Element, Element>(a, a, out, count, [rounded](Element x, Element) {
+        return Element{x.re * rounded, x.im * rounded};
+      });
+    }
+  });
+  return known;
+}
+
 }  // namespace unisono

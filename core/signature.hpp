@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,7 +17,27 @@ struct AgreedTerms {
   std::uint32_t eager_limit = 0;          ///< largest eager message of the communicator, bytes
   Datatype wire_dtype = Datatype::kNone;  ///< element type on the wire; none = the call's
   std::uint32_t op = 0;                   ///< identity of an operator of the user, whose number is this rank's own
+  double post_scale = 1;                  ///< factor of a reduction's result
 };
+
+/// The bits of a factor, so that 0 stands for 1, which is none. 0.0 and -0.0 are different factors, as their results
+/// are.
+constexpr std::uint64_t factor_bits(double factor) {
+  return std::bit_cast<std::uint64_t>(factor) ^ std::bit_cast<std::uint64_t>(1.0);
+}
+/// The same of the nearest fp32, which records have room for.
+constexpr std::uint32_t short_factor_bits(double factor) {
+  return std::bit_cast<std::uint32_t>(static_cast<float>(factor)) ^ std::bit_cast<std::uint32_t>(1.0F);
+}
+/// 16 bits of it all; 0 stands for 1.
+constexpr std::uint16_t factor_digest(double factor) {
+  const std::uint64_t bits = factor_bits(factor);
+  if (bits == 0) return 0;
+  std::array<std::uint8_t, 8> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(bits >> (8 * i));
+  const auto digest = static_cast<std::uint16_t>(crc32c(bytes));
+  return digest != 0 ? digest : std::uint16_t{1};
+}
 
 /// CRC-32C over everything that all ranks of a call must give equally: every field of `call` but `rank`,
 /// and `terms`. Travels in the header; a receiver that finds another value than its own call's reports
@@ -47,7 +68,13 @@ constexpr std::uint32_t signature_of(const Call& call, const AgreedTerms& terms)
     put(terms.op, 4);
     put(call.radix, 1);
   }
-  const std::uint32_t crc = crc32c(bytes);
+  std::uint32_t crc = crc32c(bytes);
+  // Engines that know no factors compute the signature of calls without one.
+  if (const std::uint64_t factor = factor_bits(terms.post_scale); factor != 0) {
+    std::array<std::uint8_t, 8> more{};
+    for (std::size_t i = 0; i < more.size(); ++i) more[i] = static_cast<std::uint8_t>(factor >> (8 * i));
+    crc = crc32c(more, crc);
+  }
   return crc != 0 ? crc : 1;
 }
 

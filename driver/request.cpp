@@ -250,14 +250,7 @@ std::int64_t Request::received() const { return whole_elements(status().bytes, e
 
 std::uint64_t run_to_end(const Communicator& communicator, const CallRequest& request) {
   const auto endpoint = communicator.context->endpoint();
-  if (!request.hooks || !request.wait_for.empty()) return endpoint->engine->run(request);
-  // It begins now, so its hooks need not run under the engine's lock.
-  CallRequest without = request;
-  without.hooks.reset();
-  request.hooks->before();
-  const std::uint64_t received = endpoint->engine->run(without);
-  request.hooks->after(received);
-  return received;
+  return endpoint->engine->run(request);
 }
 
 }  // namespace unisono::driver

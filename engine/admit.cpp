@@ -51,6 +51,7 @@ class Admission {
   void fields() {
     call_ = request_.call;
     state_.operation = request_.operation;
+    state_.post_scale = request_.post_scale;
     const Collective c = call_.collective;
     if (!is_known(c)) {
       refuse(ErrorCode::kInvalidArgument, "collective " + std::to_string(static_cast<unsigned>(c)) + " is not known");
@@ -360,13 +361,17 @@ class Admission {
   }
 
   PlanTerms terms() const {
-    return {communicator_.capability, communicator_.tuning, communicator_.agreed.eager_limit,
-            communicator_.fast_path ? &communicator_.fast_path->copy_from() : nullptr, communicator_.hardware_peers};
+    return {communicator_.capability,         communicator_.tuning,
+            communicator_.agreed.eager_limit, communicator_.fast_path ? &communicator_.fast_path->copy_from() : nullptr,
+            communicator_.hardware_peers,     post_scale()};
   }
+
+  /// The factor of the result, as the members compare it: engines in hardware do not.
+  double post_scale() const { return communicator_.hardware_peers ? 1 : request_.post_scale; }
 
   /// Finds the plan of the call, or makes it.
   void plan() {
-    PlanCache::Key key{call_, nullptr, identity_of(call_.func)};
+    PlanCache::Key key{call_, nullptr, identity_of(call_.func), factor_bits(post_scale())};
     const Algorithm* named = nullptr;
     if (call_.collective == Collective::kProgram) {
       key.source = user_program().get();
@@ -393,10 +398,11 @@ class Admission {
     state_.signature = plan.signature;
     if (!plan.varies) return;
     call_.count = count;
-    state_.signature = plan.lanes
-                           ? plan.signature_for(count)
-                           : signature_of(signed_call(call_, communicator_.hardware_peers),
-                                          {plan.number, communicator_.agreed.eager_limit, Datatype::kNone, key.op});
+    state_.signature =
+        plan.lanes
+            ? plan.signature_for(count)
+            : signature_of(signed_call(call_, communicator_.hardware_peers),
+                           {plan.number, communicator_.agreed.eager_limit, Datatype::kNone, key.op, plan.post_scale});
   }
 
   const std::shared_ptr<const Program>& user_program() const {

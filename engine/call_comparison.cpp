@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/footprint.hpp"
+#include "core/text.hpp"
 #include "core/user_op.hpp"
 
 namespace unisono::cclo {
@@ -19,6 +20,7 @@ std::string words(const SeenCall& call, bool with_algorithm, bool own) {
   if (call.func != Func::kNone) text += ", " + (own ? operator_name(call.func) : operator_name_elsewhere(call.func));
   if (call.has_root()) text += ", root " + std::to_string(call.peer);
   if (call.in_place) text += ", in place";
+  if (call.post_scale != 1) text += formatted(", post_scale {}", call.post_scale);
   if (with_algorithm && call.algorithm != nullptr) text += std::string(", ") + call.algorithm->name;
   return text + ")";
 }
@@ -50,7 +52,9 @@ CallDifference difference(const SeenCommunicator& first, const SeenCall* one, co
       one != nullptr && other != nullptr && words(common(*one), false, false) == words(common(*other), false, false);
   std::string text = doing(first.rank, one, alike, true) + ", " + doing(second.rank, other, alike, false);
   if (alike && words(common(*one), true, false) == words(common(*other), true, false)) {
-    text += "; what differs is the algorithm that was named, its radix, or the operator of the user";
+    text +=
+        "; what differs is the algorithm that was named, its radix, the operator of the user, or a digit of "
+        "post_scale";
   }
   return {named.sequence, name_of(named.collective), text};
 }

@@ -88,6 +88,7 @@ CallState& CallQueue::create() {
   call.lane_awaited.clear();
   call.entered = call.retired = 0;
   call.received_bytes = call.window_offset = call.window_done = 0;
+  call.post_scale = 1;
   call.reaches_window = false;
   call.compare_next = {};
   call.ended_elsewhere = CallState::kNobody;
@@ -124,8 +125,8 @@ void CallQueue::submit(CallState& call) {
   begin_record(call);
   // Messages show that all calls before were the same, too. Engines in hardware know the call alone.
   if (!call.lane && !communicator.hardware_peers) call.signature = digest;
-  communicator.history[call.sequence % communicator.history.size()] = {true,           call.sequence,  call.call,
-                                                                       call.algorithm, call.signature, call.operation};
+  communicator.history[call.sequence % communicator.history.size()] = {
+      true, call.sequence, call.call, call.algorithm, call.signature, call.operation, call.post_scale};
   guard(call, [&] { blocks_.rbm->adopt(call); });
 }
 
@@ -142,7 +143,7 @@ void CallQueue::submit_at_once(CallState& call) {
   communicator.fast_path->enqueue(*call.lane);
   call.sequence = call.lane->sequence;
   call.mark = communicator.recorder->begin(call.plan->record, call.sequence);
-  communicator.recorder->set_algorithm(call.mark, call.plan->plain.number);
+  communicator.recorder->set_algorithm(call.mark, call.plan->plain.recorded());
   const auto goes_on = [&] {
     enter(call);
     guard(call, [&] { blocks_.rbm->adopt(call); });
@@ -196,16 +197,17 @@ void CallQueue::begin_record(CallState& call) {
                              : call.space == CallState::Space::kPointToPoint ? kRecordedPointToPoint
                                                                              : kRecordedLocal;
   const std::uint64_t flags = kind | record_flags(call.wanted) | (call.probe ? kRecordedProbe : 0);
-  call.mark = recorder.begin(RecordEntry::of(call.call, collective ? call.signature : call.tag, flags), call.sequence);
-  recorder.set_algorithm(call.mark, LastNumber::of(call.algorithm, false));
+  const RecordEntry entry = RecordEntry::of(call.call, collective ? call.signature : call.tag, flags, call.post_scale);
+  call.mark = recorder.begin(entry, call.sequence);
+  recorder.set_algorithm(call.mark, entry.algorithm | LastNumber::of(call.algorithm, false));
 }
 
 void CallQueue::watch(CallState& call) {
   call.watched = true;
   call.started = true;
   enter(call);
-  call.communicator->history[call.sequence % call.communicator->history.size()] = {true, call.sequence, call.call,
-                                                                                   call.algorithm};
+  call.communicator->history[call.sequence % call.communicator->history.size()] = {
+      true, call.sequence, call.call, call.algorithm, 0, nullptr, call.post_scale};
   guard(call, [&] { blocks_.rbm->adopt(call); });
 }
 
@@ -603,13 +605,14 @@ void CallQueue::mismatch(CallState& call, std::uint32_t peer) {
   Header header = blocks_.tx->header(call, peer, MessageType::kControl);
   header.tag = static_cast<std::uint32_t>(Control::kMismatch);
   header.offset = 1;
-  blocks_.tx->control(communicator, peer, header, arguments(call.call, call.algorithm, call.operation));
+  blocks_.tx->control(communicator, peer, header,
+                      arguments(call.call, call.algorithm, call.operation, call.post_scale));
 }
 
 /// What is known of a peer whose message is none of this call, once no difference of the two has been seen.
 std::string CallQueue::mismatch_text(const CallState& call) const {
   const Communicator& communicator = *call.communicator;
-  const std::string own = arguments(call.call, call.algorithm, call.operation);
+  const std::string own = arguments(call.call, call.algorithm, call.operation, call.post_scale);
   const std::string peer = "rank " + std::to_string(call.mismatch_peer) + " called ";
   if (!communicator.hardware_peers && blocks_.communicators->seen(communicator, call.mismatch_peer, call.sequence)) {
     return peer + own + ", as this rank (" + std::to_string(communicator.rank) + ") did; " + left_over_text(call);
@@ -743,11 +746,11 @@ void CallQueue::on_mismatch(Communicator& communicator, std::uint32_t peer, cons
   PastCall past = communicator.history[header.sequence % communicator.history.size()];
   const auto [plan, launched] = communicator.plans->past(header.sequence);
   if (plan != nullptr && !(past.valid && past.sequence == header.sequence)) {
-    past = {true, header.sequence, launched, plan->plain.algorithm};
+    past = {true, header.sequence, launched, plan->plain.algorithm, 0, nullptr, plan->post_scale};
   }
   const bool made = past.valid && past.sequence == header.sequence;
-  const std::string own =
-      made ? arguments(past.call, past.algorithm, past.operation) : "something that is no longer known";
+  const std::string own = made ? arguments(past.call, past.algorithm, past.operation, past.post_scale)
+                               : "something that is no longer known";
   const bool entered = static_cast<std::int32_t>(header.sequence - communicator.order->next()) < 0;
   if (header.offset == 1 && entered) {
     Header answer = blocks_.tx->header(communicator, peer, MessageType::kControl);
@@ -998,7 +1001,8 @@ std::string CallQueue::describe(const Communicator& communicator, const CallDiff
          std::to_string(difference.sequence) + "): the ranks' calls differ: " + difference.text;
 }
 
-std::string CallQueue::arguments(const Call& call, const Algorithm* algorithm, const char* operation) {
+std::string CallQueue::arguments(const Call& call, const Algorithm* algorithm, const char* operation,
+                                 double post_scale) {
   // A program of the library has in its count what tells it from others.
   if (operation != nullptr) return std::string(operation) + "(" + name_of(call.dtype) + ")";
   std::string text = name_of(call.collective);
@@ -1010,6 +1014,7 @@ std::string CallQueue::arguments(const Call& call, const Algorithm* algorithm, c
   if (call.func != Func::kNone) text += ", " + operator_name(call.func);
   if (facts.rooted || facts.kind != CallKind::kCollective) text += ", root " + std::to_string(call.root);
   if (call.in_place) text += ", in place";
+  if (post_scale != 1) text += formatted(", post_scale {}", post_scale);
   if (algorithm != nullptr) text += std::string(", ") + algorithm->name;
   return text + ")";
 }

@@ -120,7 +120,7 @@ class CallQueue {
   /// That this rank and a peer count a block differently.
   std::string counts_text(const CallState& call, std::uint32_t peer) const;
   /// "allreduce of 17 fp32 by sum"
-  static std::string arguments(const Call& call, const Algorithm* algorithm, const char* operation);
+  static std::string arguments(const Call& call, const Algorithm* algorithm, const char* operation, double post_scale);
   static std::string left_over_text(const CallState& call);
   std::string mismatch_text(const CallState& call) const;
   /// Whether ranks may have given it counts that do not agree.

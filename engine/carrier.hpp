@@ -37,9 +37,9 @@ class CallCarrier {
  public:
   /// A call that has passed all checks and is about to be submitted. Either it is carried: the run begins when the
   /// call does, and the call ends with it (kernel_run.hpp). Or null: the engine executes its program. All members must
-  /// decide alike.
-  virtual std::shared_ptr<KernelRun> carry(std::uint32_t communicator, const Call& call, const Binding& src,
-                                           const Binding& dst) = 0;
+  /// decide alike. `post_scale`: of CallRequest; not applied, but members that give different ones must be told.
+  virtual std::shared_ptr<KernelRun> carry(std::uint32_t communicator, const Call& call, double post_scale,
+                                           const Binding& src, const Binding& dst) = 0;
   /// A round of progress. Whether anything was done.
   virtual bool progress(CallStarter& starter) = 0;
   /// A communicator has been freed. What the carrier has made for it the carrier frees, now or later.

@@ -397,9 +397,9 @@ class NativeEngine::Impl final : public FastPath::Watch {
         !left_to_switches(call.call, call.communicator->tuning)) {
       return;
     }
-    call.kernel =
-        carrier->carry(call.communicator->number, call.call, call.regions[static_cast<std::size_t>(Region::kSrc)],
-                       call.regions[static_cast<std::size_t>(Region::kDst)]);
+    call.kernel = carrier->carry(call.communicator->number, call.call, call.post_scale,
+                                 call.regions[static_cast<std::size_t>(Region::kSrc)],
+                                 call.regions[static_cast<std::size_t>(Region::kDst)]);
     if (!call.kernel) return;
     // That of switches, whose program members stand in for if these are given up.
     const int by_switches = find_algorithm(call.call.collective, "switch");
@@ -506,6 +506,7 @@ class NativeEngine::Impl final : public FastPath::Watch {
     }
     const Plan& plan = *blocking.plan;
     call.call = plan.call;
+    call.post_scale = plan.post_scale;
     call.params.clear();
     if (plan.varies) {
       call.call.count = blocking.count;
@@ -1073,7 +1074,22 @@ std::optional<CallResult> NativeEngine::take(CallId id) {
   return result;
 }
 
+/// A call that begins now, so that its hooks need not run under the lock. What is refused has not been touched by them.
+std::uint64_t NativeEngine::run_hooked(const CallRequest& request) {
+  {
+    const Turn turn(*impl_);
+    impl_->calls.abandon(impl_->admitted(request));
+  }
+  CallRequest without = request;
+  without.hooks.reset();
+  request.hooks->before();
+  const std::uint64_t received = run(without);
+  request.hooks->after(received);
+  return received;
+}
+
 std::uint64_t NativeEngine::run(const CallRequest& request) {
+  if (request.hooks && request.wait_for.empty()) return run_hooked(request);
   Impl& engine = *impl_;
   const Collective collective = request.call.collective;
   const bool transfers = (collective == Collective::kSend || collective == Collective::kRecv) && !request.probe;
@@ -1117,7 +1133,7 @@ std::uint64_t NativeEngine::run(const CallRequest& request) {
     }
     if (reaches && fast_path->windows().reach_after_look(access)) return 0;
     // Of programs the words of the call do not say which one it is.
-    const bool remember = request.algorithm == -1 && collective != Collective::kProgram;
+    const bool remember = request.algorithm == -1 && collective != Collective::kProgram && request.post_scale == 1;
     if (plan->lanes && fast_path->run(plan, launch, remember)) return 0;
   }
   if (fast_path == nullptr && collective == Collective::kSend && may_be_short && engine.send_at_once(request)) return 0;

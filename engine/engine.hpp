@@ -51,8 +51,9 @@ class KernelRun;
 /// Number of a call of this endpoint, never reused; 0 is none.
 using CallId = std::uint64_t;
 
-/// What this rank does with the buffers of a call right before it begins, and right after it has succeeded and before
-/// anybody sees that it has. Both run under the engine's lock: they are short, do not throw and do not use the engine.
+/// What this rank does with the buffers of a call right before it begins, when it has been admitted, and right after it
+/// has succeeded and before anybody sees that it has. Both may run under the engine's lock: they are short, do not
+/// throw and do not use the engine.
 class CallHooks {
  public:
   virtual ~CallHooks() = default;
@@ -97,12 +98,15 @@ struct CallRequest : Request {
   std::span<const CallId> wait_for;        ///< calls of this endpoint that must complete before
   std::chrono::microseconds timeout{0};    ///< 0 = the communicator's
   std::shared_ptr<CallHooks> hooks;        ///< null: none
-  const char* operation = nullptr;         ///< of a program of the library: what the user called; lives for ever
-  bool reserved_tag = false;               ///< `tag` is one of the library's own, above kMaxUserTag
-  bool any_source = false;                 ///< recv: of whichever rank; `call.root` is 0
-  bool any_tag = false;                    ///< recv: with whichever tag; `tag` is 0
-  bool probe = false;                      ///< recv: waits until there is such a message, and leaves it there
-  MessageStatus* status = nullptr;         ///< of `run`, recv: what came; null: nobody asks
+  /// By what the hooks multiply the result of a reduction; 1: by nothing. It changes nothing but what the ranks
+  /// compare.
+  double post_scale = 1;
+  const char* operation = nullptr;  ///< of a program of the library: what the user called; lives for ever
+  bool reserved_tag = false;        ///< `tag` is one of the library's own, above kMaxUserTag
+  bool any_source = false;          ///< recv: of whichever rank; `call.root` is 0
+  bool any_tag = false;             ///< recv: with whichever tag; `tag` is 0
+  bool probe = false;               ///< recv: waits until there is such a message, and leaves it there
+  MessageStatus* status = nullptr;  ///< of `run`, recv: what came; null: nobody asks
   /// Stream ports in the place of src and dst; -1: memory. Of a send, `dst_port` is the peer's: no receive is needed.
   std::int8_t src_port = -1;
   std::int8_t dst_port = -1;
@@ -114,8 +118,8 @@ struct CallRequest : Request {
   /// are never without them.)
   bool plain() const {
     return algorithm == -1 && call.radix == 0 && !call.direct && wait_for.empty() && timeout.count() == 0 &&
-           hooks == nullptr && kernel == nullptr && !streams() && !reserved_tag && !any_source && !any_tag && !probe &&
-           status == nullptr;
+           hooks == nullptr && post_scale == 1 && kernel == nullptr && !streams() && !reserved_tag && !any_source &&
+           !any_tag && !probe && status == nullptr;
   }
 };
 
@@ -383,6 +387,7 @@ class NativeEngine final : public Engine {
  private:
   class Impl;
   CallId submit(const CallRequest& request, bool awaited);
+  std::uint64_t run_hooked(const CallRequest& request);
 
   std::unique_ptr<Impl> impl_;
 };

@@ -128,7 +128,7 @@ template <bool kVaries>
     bind_regions(live, launch.src.data, launch.dst.data, scratch_.data());
     if constexpr (kVaries) bind(*program, launch);
     last_->number.store(program->number, std::memory_order_relaxed);
-    recorder_->set_algorithm(blocking_.mark, program->number);
+    recorder_->set_algorithm(blocking_.mark, program->recorded());
     const bool straight =
         live.channels.holds(program->lowered) && !(plan.lends && lends(plan, launch, program->lowered));
     if constexpr (kVaries) {

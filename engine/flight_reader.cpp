@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "core/facts.hpp"
@@ -17,10 +18,11 @@ std::optional<SeenCall> read(const CallRecord& record, std::uint64_t position) {
   const std::uint64_t head = record.head.load(std::memory_order_acquire);
   const std::uint64_t count = record.count.load(std::memory_order_acquire);
   const std::uint64_t peer = record.peer.load(std::memory_order_acquire);
+  const std::uint64_t algorithm_and_factor = record.algorithm.load(std::memory_order_acquire);
   const std::uint64_t after = record.head.load(std::memory_order_relaxed);
   constexpr std::uint64_t kState = std::uint64_t{0xff} << kRecordedStateShift;
   if ((head & ~kState) != (after & ~kState)) return std::nullopt;  // it is being written
-  const std::uint64_t algorithm = record.algorithm.load(std::memory_order_relaxed) & 0x7fffffffU;
+  const std::uint64_t algorithm = algorithm_and_factor & 0x7fffffffU;
   SeenCall call;
   call.position = position;
   call.sequence = static_cast<std::uint32_t>(head);
@@ -41,6 +43,8 @@ std::optional<SeenCall> read(const CallRecord& record, std::uint64_t position) {
   call.probe = (count & kRecordedProbe) != 0;
   call.peer = static_cast<std::uint32_t>(peer);
   (call.collective_of_all() ? call.signature : call.tag) = static_cast<std::uint32_t>(peer >> 32U);
+  call.post_scale = std::bit_cast<float>(static_cast<std::uint32_t>(algorithm_and_factor >> 32U) ^
+                                         std::bit_cast<std::uint32_t>(1.0F));
   if (algorithm != 0 && algorithm <= algorithms().size()) {
     const Algorithm& entry = algorithms()[algorithm - 1];
     if (entry.collective == call.collective) call.algorithm = &entry;

@@ -26,6 +26,7 @@ struct SeenCall {
   std::uint32_t peer = 0;                                   ///< or root
   std::uint32_t tag = 0;                                    ///< point to point
   std::uint32_t signature = 0;                              ///< of collectives
+  float post_scale = 1;                                     ///< about: rounded to fp32
   const Algorithm* algorithm = nullptr;                     ///< null: none is known
 
   bool collective_of_all() const { return !point_to_point && !local; }

@@ -12,6 +12,7 @@
 #include "collectives/algorithm.hpp"
 #include "core/generated/spec.hpp"
 #include "core/log.hpp"
+#include "core/text.hpp"
 #include "core/user_op.hpp"
 #include "engine/flight_reader.hpp"
 
@@ -39,6 +40,7 @@ std::string arguments_of(const SeenCall& call) {
   if (call.func != Func::kNone) text += " by " + operator_name_elsewhere(call.func);
   if (call.has_root()) text += ", root " + std::to_string(call.peer);
   if (call.in_place) text += ", in place";
+  if (call.post_scale != 1) text += formatted(", post_scale {}", call.post_scale);
   return text;
 }
 

@@ -18,4 +18,8 @@ KernelPair float_kernels(Func func, Datatype dtype);
 KernelPair half_kernels(Func func, Datatype dtype);
 KernelPair located_kernels(Func func, Datatype dtype);
 
+/// The kernels that multiply by a factor, likewise.
+ScaleKernel float_scale(Datatype dtype);
+ScaleKernel half_scale(Datatype dtype);
+
 }  // namespace unisono::cclo

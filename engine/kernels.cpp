@@ -107,4 +107,9 @@ MeanKernel mean_kernel(Datatype dtype) {
   }
 }
 
+ScaleKernel scale_kernel(Datatype dtype) {
+  const ScaleKernel half = half_scale(dtype);
+  return half != nullptr ? half : float_scale(dtype);
+}
+
 }  // namespace unisono::cclo

@@ -25,6 +25,9 @@ using ReduceKernel = void (*)(const std::byte* const* sources, std::uint32_t n, 
 /// out[i] = a[i] / ranks, rounded once. `out` may be `a`.
 using MeanKernel = void (*)(const std::byte* a, std::byte* out, std::uint64_t count, std::uint32_t ranks);
 
+/// out[i] = a[i] * factor, rounded once, as `scale` of core/arithmetic.hpp. `out` may be `a`.
+using ScaleKernel = void (*)(const std::byte* a, std::byte* out, std::uint64_t count, double factor);
+
 /// out[i] = in[i] in another datatype, for `count` elements. Arrays need no alignment and must not overlap.
 using ConvertKernel = void (*)(const std::byte* in, std::byte* out, std::uint64_t count);
 
@@ -40,6 +43,8 @@ CombineKernel combine_kernel(Func func, Datatype dtype);
 ReduceKernel reduce_kernel(Func func, Datatype dtype, bool swap = false);
 /// The kernel of the function avg; null if dtype has no mean.
 MeanKernel mean_kernel(Datatype dtype);
+/// The kernel that multiplies by a factor; null if dtype has none.
+ScaleKernel scale_kernel(Datatype dtype);
 
 /// As memcpy, also with `out` == `in`. `streaming` writes past the caches, whatever the alignment.
 void copy_bytes(std::byte* out, const std::byte* in, std::uint64_t bytes, bool streaming);

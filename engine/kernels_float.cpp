@@ -68,7 +68,42 @@ KernelPair complex(Func func) {
   }
 }
 
+/// Of elements that are `kParts` numbers each.
+template <class T, std::uint64_t kParts>
+void scale_array(const std::byte* a, std::byte* out, std::uint64_t count, double factor) {
+  const auto rounded = static_cast<T>(factor);
+  const std::uint64_t numbers = count * kParts;
+  std::uint64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<T> d;
+  constexpr std::uint64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
+  const auto by = hn::Set(d, rounded);
+  for (; i + kLanes <= numbers; i += kLanes) store(d, hn::Mul(load(d, a + i * sizeof(T)), by), out + i * sizeof(T));
+#endif
+  for (; i < numbers; ++i) {
+    T value = 0;
+    std::memcpy(&value, a + i * sizeof value, sizeof value);
+    value *= rounded;
+    std::memcpy(out + i * sizeof value, &value, sizeof value);
+  }
+}
+
 }  // namespace
+
+ScaleKernel float_scale_here(Datatype dtype) {
+  switch (dtype) {
+    case Datatype::kFp32:
+      return &scale_array<float, 1>;
+    case Datatype::kFp64:
+      return &scale_array<double, 1>;
+    case Datatype::kComplex64:
+      return &scale_array<float, 2>;
+    case Datatype::kComplex128:
+      return &scale_array<double, 2>;
+    default:
+      return nullptr;
+  }
+}
 
 KernelPair float_kernels_here(Func func, Datatype dtype) {
   switch (dtype) {
@@ -92,8 +127,10 @@ HWY_AFTER_NAMESPACE();
 namespace unisono::cclo {
 
 HWY_EXPORT(float_kernels_here);
+HWY_EXPORT(float_scale_here);
 
 KernelPair float_kernels(Func func, Datatype dtype) { return HWY_DYNAMIC_DISPATCH(float_kernels_here)(func, dtype); }
+ScaleKernel float_scale(Datatype dtype) { return HWY_DYNAMIC_DISPATCH(float_scale_here)(dtype); }
 
 }  // namespace unisono::cclo
 #endif

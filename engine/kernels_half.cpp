@@ -212,7 +212,38 @@ void narrow_array(const std::byte* in, std::byte* out, std::uint64_t count) {
 }
 #endif
 
+template <class Element>
+void scale_array(const std::byte* a, std::byte* out, std::uint64_t count, double factor) {
+  const auto rounded = static_cast<float>(factor);
+  std::uint64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  constexpr std::uint64_t kLanes = hn::MaxLanes(Floats());
+  const auto by = hn::Set(Floats(), rounded);
+  for (; i + kLanes <= count; i += kLanes) {
+    const auto wide = widen_lanes<Element>(load(Halves(), a + i * sizeof(Element)));
+    store(Halves(), narrow_lanes<Element>(hn::Mul(wide, by)), out + i * sizeof(Element));
+  }
+#endif
+  for (; i < count; ++i) {
+    Element element;
+    std::memcpy(&element, a + i * sizeof element, sizeof element);
+    element = arithmetic::Carrier<Element>::out(arithmetic::widen(element) * rounded);
+    std::memcpy(out + i * sizeof element, &element, sizeof element);
+  }
+}
+
 }  // namespace
+
+ScaleKernel half_scale_here(Datatype dtype) {
+  switch (dtype) {
+    case Datatype::kFp16:
+      return &scale_array<arithmetic::Fp16>;
+    case Datatype::kBf16:
+      return &scale_array<arithmetic::Bf16>;
+    default:
+      return nullptr;
+  }
+}
 
 ConvertKernel widening_here(Datatype narrow) {
   switch (narrow) {
@@ -254,10 +285,12 @@ HWY_AFTER_NAMESPACE();
 namespace unisono::cclo {
 
 HWY_EXPORT(half_kernels_here);
+HWY_EXPORT(half_scale_here);
 HWY_EXPORT(widening_here);
 HWY_EXPORT(narrowing_here);
 
 KernelPair half_kernels(Func func, Datatype dtype) { return HWY_DYNAMIC_DISPATCH(half_kernels_here)(func, dtype); }
+ScaleKernel half_scale(Datatype dtype) { return HWY_DYNAMIC_DISPATCH(half_scale_here)(dtype); }
 ConvertKernel widening_kernel(Datatype narrow) { return HWY_DYNAMIC_DISPATCH(widening_here)(narrow); }
 ConvertKernel narrowing_kernel(Datatype narrow) { return HWY_DYNAMIC_DISPATCH(narrowing_here)(narrow); }
 

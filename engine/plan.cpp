@@ -19,13 +19,14 @@ namespace unisono::cclo {
 
 namespace {
 
-LaneProgram lowered(const Algorithm& algorithm, const Program& program, std::uint32_t size, bool named) {
+LaneProgram lowered(const Algorithm& algorithm, const Program& program, std::uint32_t size, bool named,
+                    double post_scale) {
   std::optional<LoweredProgram> result = lower(program, size);
   if (!result) {
     throw Error(ErrorCode::kInternal, std::string("algorithm ") + algorithm.name +
                                           " uses what lanes do not carry; it must not be one of this collective");
   }
-  return {&algorithm, LastNumber::of(&algorithm, !named), std::move(*result)};
+  return {&algorithm, LastNumber::of(&algorithm, !named), short_factor_bits(post_scale), std::move(*result)};
 }
 
 /// Bytes of src and dst.
@@ -61,7 +62,8 @@ void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTe
   plan.lanes = true;
   plan.must_be_direct = algorithm.direct;
   plan.least_lent = copied_from(call.collective, call.size, terms.tuning.crowded, *terms.copy_from);
-  (algorithm.direct ? plan.direct : plan.plain) = lowered(algorithm, plan.checked->program, call.size, named);
+  (algorithm.direct ? plan.direct : plan.plain) =
+      lowered(algorithm, plan.checked->program, call.size, named, terms.post_scale);
   // How long the messages of a plan that varies are is not known.
   plan.lends = (plan.varies || plan.plain.lowered.longest_message >= Loans::kWorthIt) &&
                only_stores(plan.plain.lowered) &&
@@ -73,7 +75,7 @@ void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTe
     const Algorithm* best = position < 0 ? nullptr : &algorithms()[static_cast<std::size_t>(position)];
     if (best != nullptr && best->direct) {
       const auto checked = check_program(record(*best, direct), call.size, terms.capability, true);
-      plan.direct = lowered(*best, checked->program, call.size, named);
+      plan.direct = lowered(*best, checked->program, call.size, named, terms.post_scale);
     }
   }
   if (plan.direct.algorithm == nullptr) {
@@ -98,7 +100,7 @@ void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTe
   in_place.direct = in_place.in_place = true;
   const Algorithm& direct = *plan.direct.algorithm;
   const auto checked = check_program(record(direct, in_place), call.size, terms.capability, true);
-  plan.direct_in_place = lowered(direct, checked->program, call.size, named);
+  plan.direct_in_place = lowered(direct, checked->program, call.size, named, terms.post_scale);
   in_place.rank = call.root;
   plan.root_bytes_in_place = bytes_of_regions(in_place);
 }
@@ -106,7 +108,8 @@ void lower_plan(Plan& plan, const Algorithm& algorithm, bool named, const PlanTe
 void sign(Plan& plan, const AgreedTerms& agreed, bool hardware_peers) {
   plan.head = head_of(plan.call) | (plan.varies ? kVaryingHead : 0);
   plan.signature = signature_of(signed_call(plan.call, hardware_peers), agreed);
-  plan.record = RecordEntry::of(plan.call, plan.signature, 0);
+  plan.post_scale = agreed.post_scale;
+  plan.record = RecordEntry::of(plan.call, plan.signature, 0, plan.post_scale);
 }
 
 /// Ranks that the program of a call may name: members, and switches behind them.
@@ -151,7 +154,9 @@ std::shared_ptr<const Plan> make_plan(const Call& call, const Algorithm& algorit
     checked->program.moves.shrink_to_fit();
   }
   // On lanes what was chosen may differ from what runs: all ranks find out together.
-  sign(*made, {lanes && !named ? 0 : made->number, terms.eager_limit, Datatype::kNone, identity_of(call.func)},
+  sign(*made,
+       {lanes && !named ? 0 : made->number, terms.eager_limit, Datatype::kNone, identity_of(call.func),
+        terms.post_scale},
        terms.hardware_peers);
   return made;
 }
@@ -191,6 +196,7 @@ std::size_t PlanCache::Hash::operator()(const Key& key) const {
   mix(head_of(call));
   mix(call.count);
   if (call.radix != 0) mix(call.radix);
+  if (key.factor != 0) mix(key.factor);
   return hash;
 }
 

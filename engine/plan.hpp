@@ -43,6 +43,9 @@ struct LastNumber {
 struct LaneProgram {
   const Algorithm* algorithm = nullptr;
   std::uint32_t number = 0;  ///< of the algorithm and how it was chosen, as LastNumber has it
+  std::uint32_t factor = 0;  ///< short_factor_bits of post_scale
+  /// What CallRecord::algorithm says of it.
+  std::uint64_t recorded() const { return number | std::uint64_t{factor} << 32U; }
   /// If it has indirect parts, each launch writes its own; the thread that has claimed the lanes does, and runs it
   /// then.
   mutable LoweredProgram lowered;
@@ -105,6 +108,7 @@ struct alignas(64) Plan {
   /// which the root shows with its addresses; and the bytes of the root's src and dst then.
   LaneProgram direct_in_place;
   std::array<std::uint64_t, 2> root_bytes_in_place{};
+  double post_scale = 1;  ///< see CallRequest: the ranks compare it
 
   const LaneProgram& direct_for(bool root_in_place) const {
     return root_in_place && direct_in_place.algorithm != nullptr ? direct_in_place : direct;
@@ -123,7 +127,7 @@ struct alignas(64) Plan {
     if (!varies) return record;
     Call launched = call;
     launched.count = count;
-    return RecordEntry::of(launched, signature_for(count), 0);
+    return RecordEntry::of(launched, signature_for(count), 0, post_scale);
   }
 };
 
@@ -152,6 +156,7 @@ struct PlanTerms {
   std::uint32_t eager_limit = 0;
   const shm::CopyFrom* copy_from = nullptr;  ///< of the lanes; null: the communicator has none
   bool hardware_peers = false;               ///< see signed_call
+  double post_scale = 1;                     ///< as they compare it
 };
 
 /// What of a call all ranks give equally. That it is in place is the root's affair alone where only the root acts on
@@ -186,6 +191,7 @@ class PlanCache {
     Call call;
     const void* source = nullptr;  ///< the algorithm that the user named, or the user's program; null: neither
     std::uint32_t op = 0;          ///< identity of an operator of the user, whose number may come to mean another one
+    std::uint64_t factor = 0;      ///< factor_bits of post_scale
     bool operator==(const Key&) const = default;
   };
 
@@ -216,7 +222,8 @@ class PlanCache {
                         count >= plan->counts.least && count <= plan->counts.most;
     return serves ? plan : nullptr;
   }
-  /// Puts a plan in front. Not one with an operator of the user, whose number may come to mean another one.
+  /// Puts a plan in front. Not one with an operator of the user, whose number may come to mean another one, nor one
+  /// with a factor.
   void remember(const std::shared_ptr<const Plan>& plan) {
     const Call& call = plan->call;
     (plan->varies ? front_of_classes_[class_slot_of(call, call.count)] : front_[slot_of(call)]) = plan;

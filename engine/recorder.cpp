@@ -4,15 +4,18 @@
 #include <array>
 #include <cstring>
 
+#include "core/signature.hpp"
+
 namespace unisono::cclo {
 
-RecordEntry RecordEntry::of(const Call& call, std::uint32_t tag_or_signature, std::uint64_t flags) {
+RecordEntry RecordEntry::of(const Call& call, std::uint32_t tag_or_signature, std::uint64_t flags, double post_scale) {
   constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kRecordedCountBits) - 1;
   RecordEntry entry;
   entry.head = static_cast<std::uint64_t>(call.collective) << 40U | static_cast<std::uint64_t>(call.func) << 48U |
                static_cast<std::uint64_t>(call.dtype) << 56U;
   entry.count = (call.count & kCountMask) | flags | (call.in_place ? kRecordedInPlace : 0);
   entry.peer = call.root | std::uint64_t{tag_or_signature} << 32U;
+  entry.algorithm = std::uint64_t{short_factor_bits(post_scale)} << 32U;
   return entry;
 }
 

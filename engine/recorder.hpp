@@ -29,9 +29,10 @@ struct RecordEntry {
   std::uint64_t head = 0;  ///< without sequence and state
   std::uint64_t count = 0;
   std::uint64_t peer = 0;
+  std::uint64_t algorithm = 0;  ///< of which the factor alone is known as a call begins
 
   /// `tag_or_signature`: of CallRecord::peer; `flags`: of CallRecord::count.
-  static RecordEntry of(const Call& call, std::uint32_t tag_or_signature, std::uint64_t flags);
+  static RecordEntry of(const Call& call, std::uint32_t tag_or_signature, std::uint64_t flags, double post_scale = 1);
 };
 
 /// The flags of what a receive takes.
@@ -64,12 +65,13 @@ class CallRecorder {
     call.head.store(0, std::memory_order_relaxed);
     call.count.store(entry.count, std::memory_order_release);
     call.peer.store(entry.peer, std::memory_order_release);
+    call.algorithm.store(entry.algorithm, std::memory_order_release);
     call.head.store(head | with(RecordedState::kBegun), std::memory_order_release);
     return {position, head};
   }
-  /// `number`: position in the table of algorithms plus one, or 0.
-  void set_algorithm(const RecordMark& mark, std::uint32_t number) {
-    record_->calls[mark.position % kRecordedCalls].algorithm.store(number, std::memory_order_relaxed);
+  /// `word`: CallRecord::algorithm.
+  void set_algorithm(const RecordMark& mark, std::uint64_t word) {
+    record_->calls[mark.position % kRecordedCalls].algorithm.store(word, std::memory_order_relaxed);
   }
   void end(const RecordMark& mark, RecordedState state) {
     if (record_->begun.load(std::memory_order_relaxed) - mark.position > kRecordedCalls) return;  // it gave way

@@ -222,6 +222,7 @@ struct CallState {
   Call call;
   const Algorithm* algorithm = nullptr;  ///< null for programs
   const char* operation = nullptr;       ///< see CallRequest
+  double post_scale = 1;                 ///< see CallRequest
   std::shared_ptr<const Plan> plan;      ///< null for a blocking call on the lanes, which has it itself
   std::shared_ptr<const CheckedProgram> program;
   std::array<Binding, 5> regions{};  ///< by Region
@@ -390,6 +391,7 @@ struct PastCall {
   const Algorithm* algorithm = nullptr;
   std::uint32_t signature = 0;  ///< as its messages carry it
   const char* operation = nullptr;
+  double post_scale = 1;
 };
 
 /// A communicator: its members in order of rank, and what they agreed.

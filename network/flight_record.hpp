@@ -27,10 +27,11 @@ enum class RecordedState : std::uint8_t { kNone = 0, kBegun = 1, kEnded = 2, kFa
 
 /// One call. The head is zero while there is none, and while its words are being written.
 struct CallRecord {
-  std::atomic<std::uint64_t> head;       ///< sequence (32 bits), RecordedState, collective, func, datatype (8 each)
-  std::atomic<std::uint64_t> count;      ///< elements (48 bits), flags
-  std::atomic<std::uint64_t> peer;       ///< root or peer (32 bits); user tag, of collectives the signature
-  std::atomic<std::uint64_t> algorithm;  ///< position in the table of algorithms plus one; 0: none is known
+  std::atomic<std::uint64_t> head;   ///< sequence (32 bits), RecordedState, collective, func, datatype (8 each)
+  std::atomic<std::uint64_t> count;  ///< elements (48 bits), flags
+  std::atomic<std::uint64_t> peer;   ///< root or peer (32 bits); user tag, of collectives the signature
+  /// Position in the table of algorithms plus one; 0: none is known. The upper half: short_factor_bits of post_scale.
+  std::atomic<std::uint64_t> algorithm;
 };
 static_assert(sizeof(CallRecord) == 32);
 

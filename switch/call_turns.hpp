@@ -21,6 +21,7 @@ struct SlotCall {
   Func func = Func::kNone;
   Datatype dtype = Datatype::kNone;
   std::uint32_t root = 0;
+  std::uint16_t factor = 0;  ///< digest of post_scale, which all ranks give alike (see factor_digest)
   std::uint64_t count = 0;
   const std::byte* src = nullptr;
   std::byte* dst = nullptr;

@@ -21,9 +21,11 @@ bool fields_fit(const SlotFrame& head) {
   if (of_turn) {
     if (!carried(head.opcode)) return false;
     if (combines(head.opcode) != (head.func != Func::kNone)) return false;
+    if (head.factor != 0 && !combines(head.opcode)) return false;
     return head.opcode != Collective::kBarrier || (head.count == 0 && head.total == 0 && head.dtype == Datatype::kNone);
   }
-  if (head.opcode != Collective{} || head.func != Func::kNone || head.dtype != Datatype::kNone || head.call != 0) {
+  if (head.opcode != Collective{} || head.func != Func::kNone || head.dtype != Datatype::kNone || head.call != 0 ||
+      head.factor != 0) {
     return false;
   }
   const bool waits = head.kind == SlotKind::kMissing;
@@ -152,6 +154,9 @@ std::string sentence_of(const SlotRefusal& refusal) {
     case SlotField::kPayload:
       return call + first + " sends " + std::to_string(refusal.first_value) + " bytes of payload in a turn that has " +
              std::to_string(refusal.second_value) + " from it";
+    case SlotField::kFactor:
+      return call + first + " and rank " + std::to_string(refusal.second) +
+             " give different factors of the result (post_scale); all ranks must give the same";
     default:
       return call + first + " says " + value_of(refusal.field, refusal.first_value) + ", rank " +
              std::to_string(refusal.second) + " says " + value_of(refusal.field, refusal.second_value) +

@@ -59,7 +59,8 @@ FrameFault parse(std::span<const std::byte> datagram, FrameView& frame);
 /// Whether two frames say the same of their turn, and of where it stands.
 constexpr bool same_turn(const SlotFrame& a, const SlotFrame& b) {
   return a.turn == b.turn && a.call == b.call && a.opcode == b.opcode && a.func == b.func && a.dtype == b.dtype &&
-         a.total == b.total && a.count == b.count && a.root == b.root && a.slot == b.slot && a.second == b.second;
+         a.total == b.total && a.count == b.count && a.root == b.root && a.factor == b.factor && a.slot == b.slot &&
+         a.second == b.second;
 }
 
 /// Bytes of a frame with such a payload.

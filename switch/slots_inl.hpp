@@ -254,7 +254,7 @@ bool BasicPool<kRules>::agrees(const SlotFrame& said, std::uint32_t said_by, con
   return !differs(SlotField::kCall, said.call, head.call) && !differs(SlotField::kOpcode, said.opcode, head.opcode) &&
          !differs(SlotField::kFunc, said.func, head.func) && !differs(SlotField::kDtype, said.dtype, head.dtype) &&
          !differs(SlotField::kTotal, said.total, head.total) && !differs(SlotField::kCount, said.count, head.count) &&
-         !differs(SlotField::kRoot, said.root, head.root);
+         !differs(SlotField::kRoot, said.root, head.root) && !differs(SlotField::kFactor, said.factor, head.factor);
 }
 
 /// Puts a contribution's data where it belongs: into the result so far if order changes nothing, else to its own place.

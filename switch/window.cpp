@@ -151,6 +151,7 @@ void Window::build(std::uint64_t turn) {
   frame.total = open.call.count;
   frame.call = open.call.sequence;
   frame.root = chunk.root;
+  frame.factor = open.call.factor;
   frame.count = chunk.elements;
   if (chunk.gives) {
     const std::size_t size = bytes_of(open.call.dtype);

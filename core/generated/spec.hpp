@@ -524,6 +524,7 @@ enum class SlotField : std::uint8_t {
   kPayload = 8,  ///< one rank sends a payload of another length than the turn has; both values are bytes
   kOperator = 9,  ///< the switch lacks the operator on the datatype; the values are func and dtype
   kOrder = 10,  ///< the operator's bits depend on the order, and the pool has no room to keep it; the values are func and dtype
+  kFactor = 11,  ///< what the result is multiplied by (post_scale); the values are digests
 };
 
 /// Name of a slot field as users write it; "?" for a value that is none.
@@ -540,6 +541,7 @@ constexpr const char* name_of(SlotField value) {
     case SlotField::kPayload: return "payload";
     case SlotField::kOperator: return "operator";
     case SlotField::kOrder: return "order";
+    case SlotField::kFactor: return "factor";
   }
   return "?";
 }
@@ -548,7 +550,7 @@ constexpr const char* name_of(SlotField value) {
 constexpr bool is_known(SlotField value) { return name_of(value)[0] != '?'; }
 
 /// All enumerators of SlotField, in order of value.
-inline constexpr std::array<SlotField, 11> kAllSlotField{SlotField::kNone, SlotField::kOpcode, SlotField::kFunc, SlotField::kDtype, SlotField::kTotal, SlotField::kCount, SlotField::kCall, SlotField::kRoot, SlotField::kPayload, SlotField::kOperator, SlotField::kOrder};
+inline constexpr std::array<SlotField, 12> kAllSlotField{SlotField::kNone, SlotField::kOpcode, SlotField::kFunc, SlotField::kDtype, SlotField::kTotal, SlotField::kCount, SlotField::kCall, SlotField::kRoot, SlotField::kPayload, SlotField::kOperator, SlotField::kOrder, SlotField::kFactor};
 
 /// Performance counters of an engine in hardware, 64 bits each at `counters` in exchange memory. They count from power-up; a soft reset leaves them.
 enum class Counter : std::uint8_t {
@@ -1429,6 +1431,7 @@ struct SlotFrame {
   std::uint32_t root{};  ///< rank that gives or gets the data, where it is one
   std::uint32_t count{};  ///< elements of the chunk
   std::uint16_t bytes{};  ///< bytes of payload
+  std::uint16_t factor{};  ///< digest of what the result is multiplied by afterwards, by the members; 0: by nothing
   std::uint32_t member{};  ///< up: position of the child at its switch; down: the same, or all bits set for all children
   std::uint32_t checksum{};  ///< CRC-32C of the 60 bytes before it
   friend constexpr bool operator==(const SlotFrame&, const SlotFrame&) = default;
@@ -1454,6 +1457,7 @@ constexpr std::array<std::uint64_t, 8> encode(const SlotFrame& value) {
   words[5] |= (static_cast<std::uint64_t>(value.root) & 0xffffffffU) << 32U;
   words[6] |= (static_cast<std::uint64_t>(value.count) & 0xffffffffU) << 0U;
   words[6] |= (static_cast<std::uint64_t>(value.bytes) & 0xffffU) << 32U;
+  words[6] |= (static_cast<std::uint64_t>(value.factor) & 0xffffU) << 48U;
   words[7] |= (static_cast<std::uint64_t>(value.member) & 0xffffffffU) << 0U;
   words[7] |= (static_cast<std::uint64_t>(value.checksum) & 0xffffffffU) << 32U;
   return words;
@@ -1479,6 +1483,7 @@ constexpr SlotFrame decode_slot_frame(const std::array<std::uint64_t, 8>& words)
   value.root = static_cast<std::uint32_t>((words[5] >> 32U) & 0xffffffffU);
   value.count = static_cast<std::uint32_t>((words[6]) & 0xffffffffU);
   value.bytes = static_cast<std::uint16_t>((words[6] >> 32U) & 0xffffU);
+  value.factor = static_cast<std::uint16_t>((words[6] >> 48U) & 0xffffU);
   value.member = static_cast<std::uint32_t>((words[7]) & 0xffffffffU);
   value.checksum = static_cast<std::uint32_t>((words[7] >> 32U) & 0xffffffffU);
   return value;

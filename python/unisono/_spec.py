@@ -551,6 +551,8 @@ class SlotField(IntEnum):
     OPERATOR = 9
     #: the operator's bits depend on the order, and the pool has no room to keep it; the values are func and dtype
     ORDER = 10
+    #: what the result is multiplied by (post_scale); the values are digests
+    FACTOR = 11
 
 
 class Counter(IntEnum):
@@ -1464,6 +1466,8 @@ class SlotFrame:
     count: int = 0
     #: bytes of payload
     bytes: int = 0
+    #: digest of what the result is multiplied by afterwards, by the members; 0: by nothing
+    factor: int = 0
     #: up: position of the child at its switch; down: the same, or all bits set for all children
     member: int = 0
     #: CRC-32C of the 60 bytes before it
@@ -1489,6 +1493,7 @@ class SlotFrame:
         raw |= _unsigned(self.root, 32, "SlotFrame.root") << 352
         raw |= _unsigned(self.count, 32, "SlotFrame.count") << 384
         raw |= _unsigned(self.bytes, 16, "SlotFrame.bytes") << 416
+        raw |= _unsigned(self.factor, 16, "SlotFrame.factor") << 432
         raw |= _unsigned(self.member, 32, "SlotFrame.member") << 448
         raw |= _unsigned(self.checksum, 32, "SlotFrame.checksum") << 480
         return raw.to_bytes(64, "little")
@@ -1498,7 +1503,6 @@ class SlotFrame:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
         raw = _integer(data, 64, "SlotFrame")
         _zero(raw, 56, 8, "SlotFrame.reserved0")
-        _zero(raw, 432, 16, "SlotFrame.reserved1")
         return cls(
             magic=_bits(raw, 0, 16),
             version=_bits(raw, 16, 8),
@@ -1517,6 +1521,7 @@ class SlotFrame:
             root=_bits(raw, 352, 32),
             count=_bits(raw, 384, 32),
             bytes=_bits(raw, 416, 16),
+            factor=_bits(raw, 432, 16),
             member=_bits(raw, 448, 32),
             checksum=_bits(raw, 480, 32),
         )

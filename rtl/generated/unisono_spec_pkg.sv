@@ -495,15 +495,17 @@ package unisono_spec_pkg;
     SlotFieldOperator = 8'd9,
     // the operator's bits depend on the order, and the pool has no room to keep it; the values are
     // func and dtype
-    SlotFieldOrder = 8'd10
+    SlotFieldOrder = 8'd10,
+    // what the result is multiplied by (post_scale); the values are digests
+    SlotFieldFactor = 8'd11
   } slot_field_e;
 
   // Whether `value` is one of the enumerators of slot_field_e.
   function automatic logic slot_field_known(logic [7:0] value);
     case (value)
       SlotFieldNone, SlotFieldOpcode, SlotFieldFunc, SlotFieldDtype, SlotFieldTotal, SlotFieldCount,
-      SlotFieldCall, SlotFieldRoot, SlotFieldPayload, SlotFieldOperator, SlotFieldOrder: return
-      1'b1;
+      SlotFieldCall, SlotFieldRoot, SlotFieldPayload, SlotFieldOperator, SlotFieldOrder,
+      SlotFieldFactor: return 1'b1;
       default: return 1'b0;
     endcase
   endfunction
@@ -1089,7 +1091,8 @@ package unisono_spec_pkg;
     logic [31:0] checksum;
     // up: position of the child at its switch; down: the same, or all bits set for all children
     logic [31:0] member;
-    logic [15:0] reserved1;
+    // digest of what the result is multiplied by afterwards, by the members; 0: by nothing
+    logic [15:0] factor;
     // bytes of payload
     logic [15:0] bytes;
     // elements of the chunk
@@ -1136,8 +1139,7 @@ package unisono_spec_pkg;
            collective_known(value.opcode) &&
            func_known(value.func) &&
            value.dtype < 8'd64 && datatype_known(value.dtype[5:0]) &&
-           value.reserved0 == '0 &&
-           value.reserved1 == '0;
+           value.reserved0 == '0;
   endfunction
   // verilator lint_on UNUSEDSIGNAL
 

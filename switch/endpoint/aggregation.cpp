@@ -255,10 +255,10 @@ std::string Aggregation::carrier_of(std::uint32_t communicator) {
 
 // ---- under the engine's lock ----
 
-std::shared_ptr<KernelRun> Aggregation::carry(std::uint32_t communicator, const Call& call, const Binding& src,
-                                              const Binding& dst) {
+std::shared_ptr<KernelRun> Aggregation::carry(std::uint32_t communicator, const Call& call, double post_scale,
+                                              const Binding& src, const Binding& dst) {
   const auto found = communicators_.find(communicator);
-  return found == communicators_.end() ? nullptr : found->second->carry(call, src.data, dst.data);
+  return found == communicators_.end() ? nullptr : found->second->carry(call, post_scale, src.data, dst.data);
 }
 
 bool Aggregation::progress(CallStarter& starter) {

@@ -59,7 +59,7 @@ class Aggregation final : private CallCarrier, private Companion {
 
   Aggregation(NativeEngine& engine, Poe& poe, const std::function<AggregationSettings()>& settings);
 
-  std::shared_ptr<KernelRun> carry(std::uint32_t communicator, const Call& call, const Binding& src,
+  std::shared_ptr<KernelRun> carry(std::uint32_t communicator, const Call& call, double post_scale, const Binding& src,
                                    const Binding& dst) override;
   bool progress(CallStarter& starter) override;
   void freed(CallStarter& starter, std::uint32_t communicator) override;

@@ -38,8 +38,8 @@ class CarriedCall final : public KernelRun {
     kDeclined,  ///< the engine is to execute its program
   };
 
-  CarriedCall(CarriedCommunicator& communicator, const Call& of, const std::byte* from, std::byte* to)
-      : communicator_(&communicator), call(of), src(from), dst(to) {}
+  CarriedCall(CarriedCommunicator& communicator, const Call& of, double scale, const std::byte* from, std::byte* to)
+      : communicator_(&communicator), call(of), post_scale(scale), src(from), dst(to) {}
 
   const char* name() const override;
   void begin() override;
@@ -61,6 +61,7 @@ class CarriedCall final : public KernelRun {
 
  public:
   const Call call;  // NOLINT(misc-non-private-member-variables-in-classes): its communicator works with all of these
+  const double post_scale;  ///< see CallRequest
   const std::byte* const src;
   std::byte* const dst;
   /// At the switches, where a mean is a sum; an operator of the user may be freed before the call begins there.

@@ -7,6 +7,7 @@
 #include "core/facts.hpp"
 #include "core/log.hpp"
 #include "core/operators.hpp"
+#include "core/signature.hpp"
 #include "core/text.hpp"
 #include "core/tree_table.hpp"
 #include "core/user_op.hpp"
@@ -167,7 +168,8 @@ bool CarriedCommunicator::carries(const Call& call) const {
   return bytes <= plan_.up_to_bytes / (blocks ? shape_.ranks : 1);
 }
 
-std::shared_ptr<CarriedCall> CarriedCommunicator::carry(const Call& call, const std::byte* src, std::byte* dst) {
+std::shared_ptr<CarriedCall> CarriedCommunicator::carry(const Call& call, double post_scale, const std::byte* src,
+                                                        std::byte* dst) {
   if (phase_ == Phase::kBroken || !carries(call)) return nullptr;
   if (phase_ == Phase::kOff) {
     bool behind = false;
@@ -179,7 +181,7 @@ std::shared_ptr<CarriedCall> CarriedCommunicator::carry(const Call& call, const 
   if (call.in_place && call.collective == Collective::kAllgather) {
     from = dst + shape_.rank * call.count * element_bytes(call);
   }
-  const auto& made = calls_.emplace_back(std::make_shared<CarriedCall>(*this, call, from, dst));
+  const auto& made = calls_.emplace_back(std::make_shared<CarriedCall>(*this, call, post_scale, from, dst));
   if (combines(call.collective)) {
     made->func = is_user(call.func) ? own_operator(call.func)->at_switches : folded_by(call.func);
   }
@@ -194,6 +196,7 @@ std::vector<CarriedPart> CarriedCommunicator::parts_of(const CarriedCall& of) co
   whole.collective = call.collective;
   whole.func = of.func;
   whole.dtype = call.dtype;
+  whole.factor = factor_digest(of.post_scale);
   whole.count = call.count;
   whole.src = of.src;
   whole.dst = of.dst;

@@ -87,7 +87,7 @@ class CarriedCommunicator {
   CarriedCommunicator& operator=(const CarriedCommunicator&) = delete;
 
   /// See CallCarrier::carry.
-  std::shared_ptr<CarriedCall> carry(const Call& call, const std::byte* src, std::byte* dst);
+  std::shared_ptr<CarriedCall> carry(const Call& call, double post_scale, const std::byte* src, std::byte* dst);
   /// See CallCarrier::progress.
   bool progress(CallStarter& starter, Time now);
   /// From now on calls by an operator of the user are carried, too; `at_switches` is its number there. All members say

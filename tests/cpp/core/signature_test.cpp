@@ -53,6 +53,10 @@ TEST(Signature, TellsEveryAgreedFieldApart) {
       {"eager limit", [](Call&, AgreedTerms& a) { a.eager_limit = 8192; }},
       {"operator of the user", [](Call&, AgreedTerms& a) { a.op = 77; }},
       {"wire datatype", [](Call&, AgreedTerms& a) { a.wire_dtype = Datatype::kBf16; }},
+      {"factor", [](Call&, AgreedTerms& a) { a.post_scale = 0.5; }},
+      {"factor 0", [](Call&, AgreedTerms& a) { a.post_scale = 0; }},
+      {"factor -0", [](Call&, AgreedTerms& a) { a.post_scale = -0.0; }},
+      {"factor, last bit", [](Call&, AgreedTerms& a) { a.post_scale = 0.5 + 0x1p-53; }},
   };
   std::set<std::uint32_t> seen;
   for (const Change& change : changes) {

@@ -29,10 +29,11 @@ struct Side {
   explicit Side(std::uint32_t rank) : records(std::make_unique<CommunicatorRecord[]>(kRecordedCommunicators)) {
     recorder = std::make_unique<CallRecorder>(records.get(), 3, 1, rank, 2);
   }
-  void make(const Call& call, std::uint32_t op = 0) {
-    const std::uint32_t signature = signature_of(call, {.op = op});
+  void make(const Call& call, std::uint32_t op = 0, double post_scale = 1) {
+    const std::uint32_t signature = signature_of(call, {.op = op, .post_scale = post_scale});
     const CallOrder::Place place = order.enter_alone(signature);
-    recorder->end(recorder->begin(RecordEntry::of(call, signature, 0), place.sequence), RecordedState::kEnded);
+    recorder->end(recorder->begin(RecordEntry::of(call, signature, 0, post_scale), place.sequence),
+                  RecordedState::kEnded);
   }
   void leave() { recorder->leave(order.next(), order.digest()); }
   SeenCommunicator seen() const { return *read(recorder->record()); }
@@ -88,11 +89,35 @@ TEST(Comparison, DoesNotKnowTheNameOfAnOperatorElsewhere) {
   ASSERT_TRUE(difference);
   EXPECT_EQ(difference->text,
             "rank 0 called allreduce(4 fp32, one), rank 1 called allreduce(4 fp32, an op of the user); what differs is "
-            "the algorithm that was named, its radix, or the operator of the user");
+            "the algorithm that was named, its radix, the operator of the user, or a digit of post_scale");
   ASSERT_TRUE(other);
   EXPECT_EQ(other->text,
             "rank 0 called allreduce(4 fp32, one), rank 1 called allreduce(4 fp32, an op of the user that does not "
             "commute)");
+}
+
+TEST(Comparison, NamesFactorsOfTheResult) {
+  Call call;
+  call.collective = Collective::kAllreduce;
+  call.dtype = Datatype::kFp32;
+  call.count = 4;
+  call.func = Func::kSum;
+  const auto text = [&call](double one, double other) {
+    Side a(0), b(1);
+    a.make(call, 0, one);
+    b.make(call, 0, other);
+    const auto difference = first_difference(a.seen(), b.seen());
+    return difference ? difference->text : std::string();
+  };
+  EXPECT_EQ(text(0.5, 0.25),
+            "rank 0 called allreduce(4 fp32, sum, post_scale 0.5), rank 1 called allreduce(4 fp32, sum, post_scale "
+            "0.25)");
+  EXPECT_EQ(text(1, 0), "rank 0 called allreduce(4 fp32, sum), rank 1 called allreduce(4 fp32, sum, post_scale 0)");
+  EXPECT_EQ(text(0.0, -0.0).find("rank 0 called allreduce(4 fp32, sum, post_scale 0)"), 0U);
+  EXPECT_EQ(text(0.1, 0.1), "");
+  // More digits than fp32 has.
+  const std::string close = text(0.5, 0.5 + 1e-12);
+  EXPECT_NE(close.find("a digit of post_scale"), std::string::npos) << close;
 }
 
 TEST(Comparison, WhoIsBehindDiffersOnlyWhenItHasLeft) {

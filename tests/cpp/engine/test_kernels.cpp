@@ -529,6 +529,31 @@ TEST_F(KernelsOfAll, MeansAreThoseOfTheDefinition) {
   }
 }
 
+TEST_F(KernelsOfAll, FactorsAreThoseOfTheDefinition) {
+  std::mt19937_64 random(9);
+  on_every_target([&] {
+    for (const Datatype dtype : kAllDatatype) {
+      ASSERT_EQ(scale_kernel(dtype) != nullptr, has_scale(dtype)) << name_of(dtype);
+      if (!has_scale(dtype)) continue;
+      const std::size_t size = bytes_of(dtype);
+      for (const std::uint64_t count : {0, 1, 12, 129, 5000}) {
+        for (const double factor : {0.3, -2.0, 0.0, 1e-7, 1e39, std::numeric_limits<double>::quiet_NaN()}) {
+          Guarded a(count * size, random() % 64);
+          Guarded out(count * size, random() % 64);
+          fill(random, dtype, a.data(), count);
+          Bytes expected(count * size + 1);
+          ASSERT_TRUE(scale(dtype, a.data(), expected.data(), count, factor));
+          scale_kernel(dtype)(a.data(), out.data(), count, factor);
+          expect_same({Func::kAvg, dtype}, expected.data(), out.data(), count, {});
+          scale_kernel(dtype)(a.data(), a.data(), count, factor);
+          expect_same({Func::kAvg, dtype}, expected.data(), a.data(), count, {});
+          ASSERT_TRUE(a.intact() && out.intact());
+        }
+      }
+    }
+  });
+}
+
 TEST_F(KernelsOfAll, CopiesEverywhere) {
   std::mt19937_64 random(5);
   on_every_target([&] {

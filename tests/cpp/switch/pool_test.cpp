@@ -408,6 +408,21 @@ TEST_F(PoolTest, AllBeginWhereTheLastOfThemHasNoResult) {
   EXPECT_EQ(sent.back().head.turn, 9U);
 }
 
+TEST_F(PoolTest, OtherFactorsOfTheResultAreRefused) {
+  Pool pool(shape(2), *this);
+  resume_below(pool, 2);
+  Sent one = share(0, 0, Func::kSum, Datatype::kFp32, std::vector<float>{1});
+  one.head.generation = pool.generation();
+  one.head.factor = 7;
+  give(pool, one);
+  ASSERT_EQ(pool.state(), Pool::State::kRunning);
+  one.head.member = 1;
+  one.head.factor = 0;
+  give(pool, one);
+  ASSERT_EQ(pool.state(), Pool::State::kRefused);
+  EXPECT_EQ(pool.refusal().field, SlotField::kFactor);
+}
+
 TEST_F(PoolTest, WhatNoChildCarriesMustFitTooForItComesFromAbove) {
   PoolShape leaf = shape(2);
   leaf.uplink = 0;
