@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "core/user_op.hpp"
 #include "driver/compression.hpp"
+#include "driver/factors.hpp"
 #include "driver/neighbours.hpp"
 #include "driver/objects.hpp"
 #include "engine/admit.hpp"
@@ -302,10 +303,12 @@ void check_streams(const unisono_call& given, const std::string& operation, bool
   };
   port(UNISONO_SRC_STREAM, given.src_port, given.src, "src", request.src_port);
   port(UNISONO_DST_STREAM, given.dst_port, given.dst, "dst", request.dst_port);
-  const char* const besides = given.wire_datatype != 0   ? "wire_datatype"
-                              : scaled                   ? "element_bytes"
-                              : given.program != nullptr ? "a program"
-                                                         : nullptr;
+  const char* const besides = given.wire_datatype != 0      ? "wire_datatype"
+                              : scaled                      ? "element_bytes"
+                              : given.program != nullptr    ? "a program"
+                              : given.pre_scale != nullptr  ? "pre_scale"
+                              : given.post_scale != nullptr ? "post_scale"
+                                                            : nullptr;
   if (besides != nullptr) {
     throw Error(ErrorCode::kUnsupported,
                 operation + ": src or dst is a stream port, and " + besides + " was given; only one can be");
@@ -321,6 +324,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
                 "wire_datatype was given; exchanges along a graph, or with a datatype for each pair, travel as they "
                 "are. Leave it out");
   }
+  if (exchange) check_no_factors("an exchange along a graph, or with a datatype for each pair", given);
   if (exchange && given.streams != 0) {
     throw Error(ErrorCode::kUnsupported,
                 "a stream port was given; exchanges along a graph, or with a datatype for each pair, have buffers");
@@ -486,6 +490,7 @@ void check_call(const Communicator& communicator, const unisono_call& given, Che
   cclo::check_disjoint(collective, request.src, request.dst, refuse);
 
   if (scaled != 1) scale(checked, scaled);
+  multiply(*communicator.context->spare_memory(), given, checked);
   if (given.wire_datatype != 0) {
     compress(communicator, known(given.wire_datatype, kAllDatatype, "wire_datatype", ErrorCode::kInvalidDatatype),
              checked);

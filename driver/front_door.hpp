@@ -19,6 +19,10 @@ namespace unisono::driver {
 inline bool translate(const unisono_call& given, unisono::Request& request) {
   // Programs that were compiled when the structure ended earlier go this way as well.
   if (given.struct_size == sizeof(unisono_call)) [[likely]] {
+    const auto factors = reinterpret_cast<std::uintptr_t>(given.pre_scale) |  // as words, for one comparison
+                         reinterpret_cast<std::uintptr_t>(given.post_scale);
+    if ((given.element_bytes | static_cast<unsigned>(given.streams) | factors) != 0) return false;
+  } else if (given.struct_size == offsetof(unisono_call, pre_scale)) {
     if ((given.element_bytes | static_cast<unsigned>(given.streams)) != 0) return false;
   } else if (given.struct_size == offsetof(unisono_call, streams)) {
     if (given.element_bytes != 0) return false;

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/signature.hpp"
+
 namespace unisono::driver {
 
 namespace {
@@ -152,7 +154,8 @@ void Group::submit() {
         if (taken[other]) continue;  // and has given its arguments away
         const CallRequest& candidate = requests[other]->call().request;
         const bool alike = may_be_fused(candidate.call) && candidate.call.func == own.call.func &&
-                           candidate.call.dtype == own.call.dtype && candidate.algorithm == own.algorithm;
+                           candidate.call.dtype == own.call.dtype && candidate.algorithm == own.algorithm &&
+                           factor_bits(candidate.post_scale) == factor_bits(own.post_scale);
         if (!alike) continue;
         if (bytes + bytes_of_call(candidate.call) > kFusedTotalBytes) break;
         bytes += bytes_of_call(candidate.call);
@@ -188,6 +191,7 @@ void Group::submit_fused(const std::vector<std::shared_ptr<Request>>& members) {
   fused.call.count = 0;
   fused.call.in_place = true;
   fused.algorithm = first.algorithm;
+  fused.post_scale = first.post_scale;
   std::vector<CallId> wait_for;
   std::uint64_t bytes = 0;
   bool default_timeout = false;

@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 15
+#define UNISONO_ABI_MINOR 16
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -174,7 +174,13 @@ typedef struct {
  * UNISONO_DST_STREAM goes to port dst_port of its peer, which calls no receive. Calls use a port one after the other,
  * in the order in which they were started. The deadline of such a call counts from the last element. With
  * UNISONO_SESSION beside one of them, a send or recv is of a session between kernels, and `tag` is its number, 0 to
- * 255; kernels use <unisono/kernel.hpp> for it. docs/streams.md has the rules. */
+ * 255; kernels use <unisono/kernel.hpp> for it. docs/streams.md has the rules.
+ *
+ * With pre_scale a reduction (reduce, allreduce, reduce_scatter(v), scan, exscan) multiplies what this rank gives
+ * before it is folded, src as it stands being left alone; ranks may give different factors, or none. With post_scale it
+ * multiplies the result at its end; all ranks give the same. Both are read as the call is checked, and need not last.
+ * They are for floating point and complex datatypes: the factor is rounded to what is computed in (fp32 for fp16, bf16,
+ * fp32 and complex64), the product once. Not with a stream port (docs/factors.md). */
 typedef struct {
   size_t struct_size;
   unisono_collective collective;
@@ -206,6 +212,8 @@ typedef struct {
   int streams;                    /* UNISONO_SRC_STREAM, UNISONO_DST_STREAM, UNISONO_SESSION; see above */
   uint32_t src_port;
   uint32_t dst_port;
+  const double* pre_scale; /* reductions: factors of this rank's input and of the result; null: none. See above */
+  const double* post_scale;
 } unisono_call;
 
 UNISONO_API uint32_t unisono_abi_version(void);

@@ -445,6 +445,10 @@ struct Options {
   bool start = true;
   /// Of a call of floats: what they travel as, UNISONO_FP16 or UNISONO_BF16 (see unisono_call); 0 = as they are.
   unisono_datatype wire_datatype = 0;
+  /// Of a reduction: what this rank gives is multiplied by the first, the result by the second, in which all ranks
+  /// agree.
+  std::optional<double> pre_scale = {};
+  std::optional<double> post_scale = {};
 };
 
 /// Counts and displacements of one side of a v-collective, in elements, one per rank. Empty
@@ -697,6 +701,8 @@ class Caller {
       call_.algorithm = options_.algorithm.empty() ? nullptr : options_.algorithm.c_str();
       call_.timeout_seconds = options_.timeout_seconds;
       call_.wire_datatype = options_.wire_datatype;
+      call_.pre_scale = options_.pre_scale ? &*options_.pre_scale : nullptr;
+      call_.post_scale = options_.post_scale ? &*options_.post_scale : nullptr;
       call_.wait_for = after_.data();
       call_.wait_for_count = after_.size();
       return &call_;

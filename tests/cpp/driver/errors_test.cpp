@@ -258,7 +258,45 @@ TEST_F(Refusals, VectorCounts) {
   refuses(ErrorCode::kInvalidCount, HasSubstr("recv_counts[0] is -2"));
 }
 
+TEST_F(Refusals, Factors) {
+  const double two = 2;
+  call.pre_scale = &two;
+  call.datatype = UNISONO_INT32;
+  refuses(ErrorCode::kInvalidDatatype, HasSubstr("allreduce: pre_scale was given for elements of int32; factors are"));
+  call.pre_scale = nullptr;
+  call.post_scale = &two;
+  refuses(ErrorCode::kInvalidDatatype, HasSubstr("post_scale was given for elements of int32"));
+  for (const unisono_collective collective : {UNISONO_BCAST, UNISONO_ALLGATHER, UNISONO_COPY, UNISONO_BARRIER}) {
+    call = right;
+    call.collective = collective;
+    call.op = 0;
+    call.post_scale = &two;
+    refuses(ErrorCode::kUnsupported, HasSubstr("post_scale was given, but no ranks' elements are folded"));
+  }
+  call = right;
+  call.pre_scale = &two;
+  call.src = nullptr;
+  call.src_bytes = 0;
+  call.streams = UNISONO_SRC_STREAM;
+  refuses(ErrorCode::kUnsupported, HasSubstr("src or dst is a stream port, and pre_scale was given"));
+  call = right;
+  call.pre_scale = call.post_scale = &two;
+  ASSERT_EQ(unisono_run(joined.world.handle(), &call), 0) << unisono_last_error();
+  EXPECT_THAT(dst, testing::ElementsAre(28, 32, 36, 40));
+  EXPECT_THAT(src, testing::ElementsAre(7, 8, 9, 10));
+}
+
 TEST_F(Refusals, VersionsOfTheStruct) {
+  // What lies behind that of an older program is not looked at.
+  const double two = 2;
+  for (const std::size_t size :
+       {offsetof(unisono_call, element_bytes), offsetof(unisono_call, streams), offsetof(unisono_call, pre_scale)}) {
+    unisono_call older = right;
+    older.struct_size = size;
+    older.pre_scale = older.post_scale = &two;
+    ASSERT_EQ(unisono_run(joined.world.handle(), &older), 0) << unisono_last_error();
+    EXPECT_THAT(dst, testing::ElementsAre(7, 8, 9, 10)) << size;
+  }
   call.struct_size = 3;
   refuses(ErrorCode::kInvalidArgument, HasSubstr("struct_size is 3"));
   // Half of an address is none.

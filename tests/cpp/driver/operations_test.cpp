@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -354,6 +355,29 @@ TEST(Operations, TravelCompressed) {
     std::vector<float> from_root(10, static_cast<float>(world.rank()) + 1.0F / 1024);
     world.bcast(from_root, 1, {.wire_datatype = UNISONO_BF16});
     EXPECT_EQ(from_root, std::vector<float>(10, 1.0F));
+  });
+}
+
+TEST(Operations, HaveFactors) {
+  on_ranks(3, [](const Communicator& world) {
+    // All of it can be written exactly: 1/2 * 2 + 1/4 * 4 + 1/8 * 8 = 3, and a quarter of it.
+    const std::uint32_t r = world.rank();
+    const std::vector<float> mine(1000, std::ldexp(2.0F, static_cast<int>(r)));
+    const double pre = std::ldexp(0.5, -static_cast<int>(r));
+    std::vector<float> out(1000);
+    world.allreduce(mine, out, Op::kSum, {.pre_scale = pre, .post_scale = 0.25});
+    EXPECT_EQ(out, std::vector<float>(1000, 0.75F));
+    EXPECT_EQ(mine[999], std::ldexp(2.0F, static_cast<int>(r)));
+    auto in_place = mine;
+    world.allreduce(kInPlace, in_place, Op::kMax, {.pre_scale = pre * (r + 1)});
+    EXPECT_EQ(in_place, std::vector<float>(1000, 3.0F));
+    // A factor of 0 is one.
+    world.allreduce(mine, out, Op::kSum, {.pre_scale = r == 1 ? 1.0 : 0.0});
+    EXPECT_EQ(out, std::vector<float>(1000, 4.0F));
+    EXPECT_THROW(world.bcast(out, 1, {.pre_scale = 2.0}), Error);
+    std::vector<std::int64_t> whole(3, 1);
+    EXPECT_THROW(world.allreduce(kInPlace, whole, Op::kSum, {.post_scale = 2.0}), Error);
+    EXPECT_EQ(whole, std::vector<std::int64_t>(3, 1));
   });
 }
 
