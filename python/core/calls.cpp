@@ -491,6 +491,7 @@ class Communicator {
     Memory src;
     Memory dst;
     std::vector<unisono_request*> before;
+    std::vector<double> factors;  ///< pre_scale, post_scale
     unisono_call call{};
   };
 
@@ -500,9 +501,10 @@ class Communicator {
                    const std::optional<std::string>& algorithm, std::uint64_t window_offset,
                    const std::vector<const Request*>& wait_for, double timeout, const Program* program,
                    const Graph* graph, const Datatypes& send_datatypes, const Datatypes& recv_datatypes,
-                   int wire_datatype, std::uint64_t element_bytes, int src_port, int dst_port) const {
+                   int wire_datatype, std::uint64_t element_bytes, int src_port, int dst_port,
+                   std::optional<double> pre_scale, std::optional<double> post_scale) const {
     if (!abandoned().empty()) release_completed();
-    Prepared made{Memory(src, "src", false), Memory(dst, "dst", true), {}, {}};
+    Prepared made{Memory(src, "src", false), Memory(dst, "dst", true), {}, {}, {}};
     made.before.reserve(wait_for.size());
     for (const Request* request : wait_for) made.before.push_back(request->handle());
     unisono_call& call = made.call;
@@ -540,6 +542,9 @@ class Communicator {
     if (dst_port >= 0) call.streams |= UNISONO_DST_STREAM;
     call.src_port = static_cast<std::uint32_t>(std::max(src_port, 0));
     call.dst_port = static_cast<std::uint32_t>(std::max(dst_port, 0));
+    made.factors = {pre_scale.value_or(1), post_scale.value_or(1)};
+    call.pre_scale = pre_scale ? made.factors.data() : nullptr;
+    call.post_scale = post_scale ? made.factors.data() + 1 : nullptr;
     return made;
   }
 
@@ -1099,19 +1104,20 @@ void bind_calls(nb::module_& module) {
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
              const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype,
-             std::uint64_t element_bytes, int src_port, int dst_port, bool starts) {
+             std::uint64_t element_bytes, int src_port, int dst_port, std::optional<double> pre_scale,
+             std::optional<double> post_scale, bool starts) {
             return std::make_unique<Request>(
                 self.start(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
                                         send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
                                         wait_for, timeout, program, graph, send_datatypes, recv_datatypes,
-                                        wire_datatype, element_bytes, src_port, dst_port),
+                                        wire_datatype, element_bytes, src_port, dst_port, pre_scale, post_scale),
                            starts));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
           "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "wire_datatype"_a,
-          "element_bytes"_a, "src_port"_a, "dst_port"_a, "starts"_a)
+          "element_bytes"_a, "src_port"_a, "dst_port"_a, "pre_scale"_a.none(), "post_scale"_a.none(), "starts"_a)
       .def("quick", &Communicator::quick, "collective"_a, "src"_a.none(), "dst"_a.none(), "op"_a.none(),
            "root"_a.none(), "in_place"_a)
       .def("quick_counted", &Communicator::quick_counted, "collective"_a, "src"_a.none(), "dst"_a.none(), "op"_a.none(),
@@ -1134,17 +1140,18 @@ void bind_calls(nb::module_& module) {
              const std::optional<std::string>& algorithm, std::uint64_t window_offset,
              const std::vector<const Request*>& wait_for, double timeout, const Program* program, const Graph* graph,
              const Datatypes& send_datatypes, const Datatypes& recv_datatypes, int wire_datatype,
-             std::uint64_t element_bytes, int src_port, int dst_port) {
+             std::uint64_t element_bytes, int src_port, int dst_port, std::optional<double> pre_scale,
+             std::optional<double> post_scale) {
             self.run(self.prepare(collective, datatype, op, in_place, root, tag, count, src, dst, send_counts,
                                   send_displacements, recv_counts, recv_displacements, algorithm, window_offset,
                                   wait_for, timeout, program, graph, send_datatypes, recv_datatypes, wire_datatype,
-                                  element_bytes, src_port, dst_port));
+                                  element_bytes, src_port, dst_port, pre_scale, post_scale));
           },
           "collective"_a, "datatype"_a, "op"_a, "in_place"_a, "root"_a, "tag"_a, "count"_a, "src"_a.none(),
           "dst"_a.none(), "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
           "recv_displacements"_a.none(), "algorithm"_a.none(), "window_offset"_a, "wait_for"_a, "timeout"_a,
           "program"_a.none(), "graph"_a.none(), "send_datatypes"_a.none(), "recv_datatypes"_a.none(), "wire_datatype"_a,
-          "element_bytes"_a, "src_port"_a, "dst_port"_a)
+          "element_bytes"_a, "src_port"_a, "dst_port"_a, "pre_scale"_a.none(), "post_scale"_a.none())
       .def("sendrecv", &Communicator::sendrecv, "datatype"_a, "element_bytes"_a, "src"_a, "count"_a, "to"_a,
            "send_tag"_a, "dst"_a, "source"_a, "recv_tag"_a, "wait_for"_a, "timeout"_a, "wire_datatype"_a,
            "A send and a receive at once; the elements that came.");

@@ -35,6 +35,16 @@ def wire_datatype(operation: str, given: Any) -> Datatype:
     return found
 
 
+def factor(operation: str, name: str, given: Any) -> float | None:
+    """A factor; None stands for none."""
+    try:
+        if isinstance(given, str | bytes | bool | np.bool_):
+            raise TypeError
+        return None if given is None else float(given)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgumentError(f"{operation}: {name} is {given!r}; pass a number, or None") from None
+
+
 def func_of(operation: str, op: AnyOp) -> Func:
     if isinstance(op, Operator):
         return op.func

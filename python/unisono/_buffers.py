@@ -185,6 +185,8 @@ class Arguments(NamedTuple):
     own_bytes: int
     src_port: int
     dst_port: int
+    pre_scale: float | None
+    post_scale: float | None
 
 
 class Call(NamedTuple):

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from . import _core
-from ._arguments import integer, integers, requests_of, seconds_of, wire_datatype
+from ._arguments import factor, integer, integers, requests_of, seconds_of, wire_datatype
 from ._arrays import Array
 from ._buffers import NO_LAYOUT, Arguments, Buffers, Call, Layout
 from ._options import Options
@@ -147,6 +147,8 @@ class Calls:
             buffers.own_bytes,
             buffers.src_port,
             buffers.dst_port,
+            factor(operation, "pre_scale", options.get("pre_scale")),
+            factor(operation, "post_scale", options.get("post_scale")),
         )
         return Call(arguments, buffers, starts)
 

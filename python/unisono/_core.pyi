@@ -80,6 +80,8 @@ class Communicator:
         element_bytes: int,
         src_port: int,
         dst_port: int,
+        pre_scale: float | None,
+        post_scale: float | None,
         starts: bool,
     ) -> Request: ...
     def quick(self, collective: int, src: object, dst: object, op: object, root: object, in_place: object) -> bool: ...
@@ -133,6 +135,8 @@ class Communicator:
         element_bytes: int,
         src_port: int,
         dst_port: int,
+        pre_scale: float | None,
+        post_scale: float | None,
     ) -> None: ...
     def sendrecv(
         self,

@@ -34,6 +34,9 @@ class Options(TypedDict, total=False):
     - `count`: elements, where it is not to follow from the buffers (docs/model.md says of what).
     - `wire_datatype`: "fp16" or "bf16"; float32 elements travel rounded to it, and all ranks get equal results
       (docs/compressed.md).
+    - `pre_scale`, of reductions: what this rank gives is multiplied by it before it is folded; ranks may differ. The
+      buffer stays as it is. Floating point and complex numbers have factors (docs/factors.md).
+    - `post_scale`, of reductions: the result is multiplied by it; all ranks give the same.
     - `start`, of `_async` forms: False only checks and prepares the call; `Request.start` starts it, as often as it is
       wanted.
     """
@@ -43,6 +46,8 @@ class Options(TypedDict, total=False):
     wait_for: Iterable[Request]
     count: int | None
     wire_datatype: str | Datatype | None
+    pre_scale: float | None
+    post_scale: float | None
     start: bool
 
 

@@ -14,7 +14,7 @@ from ._messages import ANY_SOURCE, ANY_TAG, Status, peer_of, status_for
 from ._options import Options
 from ._signatures import options_by_name
 from ._spec import Collective, Func
-from .errors import InvalidArgumentError, UnisonoError, UnknownAlgorithmError
+from .errors import InvalidArgumentError, UnisonoError, UnknownAlgorithmError, UnsupportedError
 from .operator import Operator
 from .program import Program
 from .request import Request
@@ -173,6 +173,8 @@ class PrimitiveCalls(Calls):
             raise UnknownAlgorithmError(
                 f"sendrecv: there is no algorithm {told.algorithm!r}; the operation has none to choose from"
             )
+        if told.pre_scale is not None or told.post_scale is not None:
+            raise UnsupportedError("sendrecv: a factor was given, but nothing is reduced; leave it out")
         self._blocks_here(call)
         received = self._core.sendrecv(
             told.datatype,

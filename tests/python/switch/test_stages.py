@@ -69,6 +69,60 @@ with unisono.init(timeout=15) as context:
     print("right")
 """
 
+FACTORS = """
+import json
+import sys
+import time
+import numpy as np
+import unisono
+from unisono import _core
+
+def results(world):
+    secret = _core.switch_secret(sys.argv[2])
+    (pool,) = json.loads(_core.switch_ask(sys.argv[1], secret, "show", b"0", 5))["pools"]
+    return pool["counters"]["results"]
+
+with unisono.init(timeout=15) as context:
+    world = context.world
+    rank, size = world.rank, world.size
+
+    def count(call):
+        before = results(world) if rank == 0 else 0
+        world.barrier()
+        got = call()
+        world.barrier()
+        assert rank != 0 or results(world) >= before + 3, "the switch has two barriers, and the call"
+        world.barrier()
+        return got
+
+    pre, post = (0.3, None, -2.5)[rank], 0.7
+    for dtype in ("f4", "f8"):
+        pre_here, post_here = (None if f is None else np.dtype(dtype).type(f) for f in (pre, post))
+        mine = (10 * np.random.default_rng(rank).standard_normal(3 * 70)).astype(dtype)
+        before, scaled = mine.copy(), mine if pre is None else mine * pre_here
+        for op in ("sum", "avg", "max"):
+            plain = world.allreduce(scaled, op=op) * post_here
+            got = count(lambda: world.allreduce(mine, op=op, pre_scale=pre, post_scale=post))
+            assert got.tobytes() == plain.tobytes(), (dtype, op)
+        plain = world.reduce_scatter(scaled) * post_here
+        got = count(lambda: world.reduce_scatter(mine, pre_scale=pre, post_scale=post))
+        assert got.tobytes() == plain.tobytes(), dtype
+        plain = world.reduce(scaled, root=1)
+        got = count(lambda: world.reduce(mine, root=1, pre_scale=pre, post_scale=post))
+        assert rank != 1 or got.tobytes() == (plain * post_here).tobytes(), dtype
+        assert mine.tobytes() == before.tobytes()
+        plain = world.allreduce(scaled)
+        count(lambda: world.allreduce(unisono.IN_PLACE, mine, pre_scale=pre))
+        assert mine.tobytes() == plain.tobytes(), dtype
+    # The switch sees that one rank gives another factor of the result. Calls that end late would fail with this one.
+    time.sleep(0.5)
+    try:
+        world.allreduce(mine, post_scale=0.5 if rank == 2 else 0.25)
+    except unisono.UnisonoError as error:
+        assert isinstance(error, (unisono.MismatchedCallError, unisono.RevokedError)), error
+        print("different factors of the result (post_scale)" in str(error))
+"""
+
 LONG = """
 import sys
 import time
@@ -97,6 +151,15 @@ def test_means_and_compressed_calls_are_carried(tmp_path: Path) -> None:
         options = [*local(3), "--aggregate", made.address, "--aggregate-secret-file", made.secret]
         done = run(*options, program, made.address, made.secret)
         assert (done.returncode, done.stdout) == (0, "right\n" * 3), done.stderr
+
+
+def test_factors_are_carried_and_compared(tmp_path: Path) -> None:
+    program = tmp_path / "factors.py"
+    program.write_text(FACTORS)
+    with switch(make_secret(tmp_path)) as made:
+        options = [*local(3), "--aggregate", made.address, "--aggregate-secret-file", made.secret]
+        done = run(*options, program, made.address, made.secret)
+        assert (done.returncode, done.stdout) == (0, "True\n" * 3), done.stderr
 
 
 def test_means_when_the_switch_is_lost(tmp_path: Path) -> None:
