@@ -20,7 +20,7 @@ from torch._C._distributed_c10d import (
 )
 
 from .._options import IN_PLACE
-from ..errors import InvalidCountError, UnisonoError
+from ..errors import InvalidCountError, InvalidOpError, UnisonoError
 from ..request import Request
 from . import _reductions, _sparse, _tensors
 from ._calls import Calls, Finish, How, both, how_of, one, together
@@ -47,10 +47,12 @@ class Collectives(Calls):
             op, how = opts, how_of(None, timeout)
         reduction = _reductions.reduction_of("all_reduce", tensor, op)
         if tensor.layout == torch.sparse_coo:
+            if reduction.factor is not None:
+                raise as_torch_error(InvalidOpError("all_reduce: sparse tensors have no operator PREMUL_SUM"))
             return self._sparse(tensor, reduction.func)
         used = _tensors.target("all_reduce", tensor)
-        array = reduction.prepared(used.array)
-        return self._go("allreduce", how.of([tensor], used.finish), array, array, reduction.func)
+        how = how.of([tensor], used.finish)
+        return self._go("allreduce", how, used.array, used.array, reduction.func, **reduction.options)
 
     def _sparse(self, tensor: Tensor, func: str) -> Any:
         """Blocks in any case: what is received decides what is called next."""
@@ -69,8 +71,9 @@ class Collectives(Calls):
                 for tensor in tensors:
                     reduction = _reductions.reduction_of("all_reduce_coalesced", tensor, opts.reduceOp)
                     used = _tensors.target("all_reduce_coalesced", tensor)
-                    array = reduction.prepared(used.array)
-                    requests.append(self.communicator.allreduce_async(array, array, reduction.func))
+                    requests.append(
+                        self.communicator.allreduce_async(used.array, used.array, reduction.func, **reduction.options)
+                    )
                     finishes = both(finishes, used.finish)
         except UnisonoError as error:
             raise as_torch_error(error) from None
@@ -98,11 +101,12 @@ class Collectives(Calls):
         reduction = _reductions.reduction_of("reduce", tensor, op)
         if root == self.communicator.rank:
             used = _tensors.target("reduce", tensor)
-            array = reduction.prepared(used.array)
             how = how.of([tensor], used.finish)
-            return self._go("reduce", how, IN_PLACE, array, reduction.func, root, in_place=True)
-        array = reduction.prepared(_tensors.source("reduce", tensor), copies=True)
-        return self._go("reduce", how.of([tensor]), array, None, reduction.func, root, in_place=True)
+            buffers: tuple[Any, Any] = IN_PLACE, used.array
+        else:
+            how = how.of([tensor])
+            buffers = _tensors.source("reduce", tensor), None
+        return self._go("reduce", how, *buffers, reduction.func, root, in_place=True, **reduction.options)
 
     def allgather(self, output_tensors: Any, input_tensors: Any, opts: Any = None, timeout: Any = None) -> Any:
         tensor = one("all_gather", input_tensors)
@@ -171,11 +175,11 @@ class Collectives(Calls):
                 f"{blocks.counts[self.communicator.rank]}"
             ))  # fmt: skip
         used = _tensors.target("reduce_scatter", output)
-        src = _tensors.apart(reduction.prepared(blocks.array, copies=True), used.array)
+        src = _tensors.apart(blocks.array, used.array)
         how = how.of([output], used.finish)
         if blocks.even:
-            return self._go("reduce_scatter", how, src, used.array, reduction.func)
-        return self._go("reduce_scatterv", how, src, used.array, blocks.counts, reduction.func)
+            return self._go("reduce_scatter", how, src, used.array, reduction.func, **reduction.options)
+        return self._go("reduce_scatterv", how, src, used.array, blocks.counts, reduction.func, **reduction.options)
 
     def reduce_scatter_single(self, output: Tensor, input: Tensor, opts: Any = None) -> Any:
         opts = opts or ReduceScatterOptions()
@@ -190,9 +194,9 @@ class Collectives(Calls):
             ))  # fmt: skip
         reduction = _reductions.reduction_of("reduce_scatter_tensor", output, op)
         used = _tensors.target("reduce_scatter_tensor", output)
-        src = reduction.prepared(_tensors.source("reduce_scatter_tensor", tensor), copies=True)
-        src = _tensors.apart(src, used.array)
-        return self._go("reduce_scatter", how.of([output], used.finish), src, used.array, reduction.func)
+        src = _tensors.apart(_tensors.source("reduce_scatter_tensor", tensor), used.array)
+        how = how.of([output], used.finish)
+        return self._go("reduce_scatter", how, src, used.array, reduction.func, **reduction.options)
 
     def reduce_scatter_single_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch.distributed import ReduceOp
 
+from .._options import Options
 from ..errors import InvalidOpError
 from ._errors import as_torch_error
-from ._tensors import Array
 
 _KINDS = ReduceOp.RedOpType
 
@@ -39,14 +38,12 @@ _TRUTHS = {
 
 class Reduction(NamedTuple):
     func: str
-    factor: Any = None  #: what each rank's elements are multiplied by first
+    factor: float | None = None  #: what each rank's elements are multiplied by first
 
-    def prepared(self, array: Array, *, copies: bool = False) -> Array:
-        """The elements that the ranks combine: in the same memory, unless it is to stay as it is (`copies`)."""
-        if self.factor is None:
-            return array
-        factor = self.factor.numpy() if isinstance(self.factor, torch.Tensor) else self.factor
-        return np.multiply(array, factor, out=None if copies else array, dtype=array.dtype)
+    @property
+    def options(self) -> Options:
+        """What the call is told beside the operator."""
+        return {} if self.factor is None else {"pre_scale": self.factor}
 
 
 def reduction_of(operation: str, tensor: torch.Tensor, op: Any) -> Reduction:
@@ -55,4 +52,14 @@ def reduction_of(operation: str, tensor: torch.Tensor, op: Any) -> Reduction:
     func = (_TRUTHS if tensor.dtype == torch.bool else _FUNCS).get(kind)
     if func is None or (tensor.dtype.is_floating_point and tensor.dtype.itemsize == 1):
         raise as_torch_error(InvalidOpError(f"{operation}: {tensor.dtype} has no operator {kind.name}"))
-    return Reduction(func, op.factor if kind == _KINDS.PREMUL_SUM else None)
+    return Reduction(func, _factor_of(operation, op) if kind == _KINDS.PREMUL_SUM else None)
+
+
+def _factor_of(operation: str, op: Any) -> float:
+    """That of PREMUL_SUM: a number, or a tensor of one element."""
+    try:
+        return float(op.factor)
+    except (TypeError, ValueError, RuntimeError):
+        raise as_torch_error(InvalidOpError(
+            f"{operation}: the factor of PREMUL_SUM is {op.factor!r}; pass a real number"
+        )) from None  # fmt: skip

@@ -117,6 +117,29 @@ class Calls:
         total = self.folded(dist.ReduceOp.SUM, [self.of(r, shape, torch.float64) for r in range(self.size)])
         torch.testing.assert_close(tensor, total / self.size)
 
+    def premultiplied(self) -> None:
+        """PREMUL_SUM, whose factor differs by rank; each is a power of two. Sources stay as they are."""
+        dtype, shape = self.draw.choice(FLOATS), self.shape()
+        factors = [self.draw.choice([0.0, 0.25, 0.5, 2.0, -4.0]) for _ in range(self.size)]
+        root, kind, as_tensor = self.draw.randrange(self.size), self.draw.randrange(3), self.draw.random() < 0.5
+        factor = factors[self.rank]
+        op = dist._make_nccl_premul_sum(torch.tensor([factor], dtype=dtype) if as_tensor else factor)
+        parts = [self.of(r, shape, dtype) * f for r, f in enumerate(factors)]
+        total = self.folded(dist.ReduceOp.SUM, parts)
+        tensor = self.mine(shape, dtype)
+        if kind == 0:
+            self.end(dist.all_reduce(tensor, op, async_op=self.asynchronous))
+            same(tensor, total, "all_reduce with factors")
+        elif kind == 1:
+            self.end(dist.reduce(tensor, root, op, async_op=self.asynchronous))
+            same(tensor, total if self.rank == root else self.of(self.rank, shape, dtype), "reduce with factors")
+        else:
+            given = torch.cat([tensor.reshape(-1)] * self.size)
+            before, output = given.clone(), torch.empty(tensor.numel(), dtype=dtype)
+            self.end(dist.reduce_scatter_single(output, given, op, async_op=self.asynchronous))
+            same(output, total.reshape(-1), "reduce_scatter with factors")
+            same(given, before, "the input of reduce_scatter with factors")
+
     def truths(self) -> None:
         op = self.draw.choice([dist.ReduceOp.MAX, dist.ReduceOp.MIN, dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT])
         shape = self.shape()
