@@ -356,113 +356,20 @@ module unisono_dispatcher
   `endif
 
   // ------------------------------------------------------------------------------------------------- kicks
-  // A move is in the queue at most once, so the queue never overflows. Which move is kicked is found out in one cycle, and
-  // whether it is in the queue in the next.
 
-  logic kicked;
-  logic push_valid, push_valid_q, pop_valid, pop_take, queue_ready;
-  move_id_t push_id, push_id_q, pop_id;
-  logic pop_waits;                        // what would leave the queue is being kicked: it leaves in the next cycle
-  assign pop_waits = push_valid_q && push_id_q == pop_id;
-  unisono_flags #(.Depth(Moves)) u_kicked (
-    .clk_i, .raise_valid_i(push_valid_q), .raise_index_i(push_id_q), .raise_bit_o(kicked),
-    .lower_valid_i(sweeps || pop_take),
-    .lower_index_i(sweeps ? {send_pair.slot, entry_t'(send_pair.peer)} : pop_id), .lower_bit_o(),
-    .read_index_i(push_id_q), .read_bit_o()
+  logic pop_valid, pop_take;
+  move_id_t pop_id;
+  logic again;                            // the move just looked at goes to the end of the queue
+  unisono_dispatcher_kicks u_kicks (
+    .clk_i, .rst_ni, .sweeps_i(sweeps), .sweep_pair_i(send_pair), .again_valid_i(again), .again_id_i(id_q),
+    .grant_valid_i, .grant_ready_o, .grant_pair_i, .kick_valid_i, .kick_ready_o, .kick_id_i,
+    .follow_kick_valid_i, .follow_kick_ready_o, .follow_kick_id_i,
+    .stream_kick_valid_i, .stream_kick_ready_o, .stream_kick_id_i,
+    .credit_valid_i(credit_event_valid_i), .credit_ready_o(credit_event_ready_o),
+    .credit_communicator_i(credit_event_communicator_i), .credit_peer_i(credit_event_peer_i), .communicators_i,
+    .pair_o(kick_pair), .sends_i(kick_sends), .sender_i(sender_q[kick_pair]),
+    .next_valid_o(pop_valid), .next_take_i(pop_take), .next_id_o(pop_id)
   );
-  logic again, again_q;                   // the move just looked at goes to the end of the queue, in the next cycle
-  move_id_t again_id_q;
-
-  unisono_fifo #(.Width($bits(move_id_t)), .Depth(Moves), .BlockRam(1'b0)) u_kicks (
-    .clk_i, .rst_ni, .in_valid_i(push_valid_q && !kicked), .in_ready_o(queue_ready), .in_data_i(push_id_q),
-    .out_valid_o(pop_valid), .out_ready_i(pop_take), .out_data_o(pop_id), .count_o()
-  );
-
-  // Credit for a peer concerns the moves of all calls on its communicator that send to it: looked through in turn.
-  logic scan_q;
-  slot_t scan_slot_q;
-  communicator_t scan_communicator_q;
-  rank_t scan_peer_q;
-  pair_t scan_pair;
-  assign scan_pair = '{slot: scan_slot_q, peer: scan_peer_q};
-  assign credit_event_ready_o = !scan_q;
-
-  // A grant makes its sender look again.
-  pair_t grant_pair_q;
-  logic grant_kick_q;
-
-  always_comb begin
-    push_valid = 1'b0;
-    push_id = '0;
-    kick_ready_o = 1'b0;
-    follow_kick_ready_o = 1'b0;
-    stream_kick_ready_o = 1'b0;
-    kick_pair = grant_kick_q ? grant_pair_q : scan_pair;
-    if (sweeps) begin
-      push_valid = 1'b0;
-    end else if (again_q) begin
-      push_valid = 1'b1;
-      push_id = again_id_q;
-    end else if (grant_kick_q) begin
-      push_valid = kick_sends;
-      push_id = '{slot: kick_pair.slot, entry: sender_q[kick_pair]};
-    end else if (kick_valid_i) begin
-      push_valid = 1'b1;
-      push_id = kick_id_i;
-      kick_ready_o = 1'b1;
-    end else if (follow_kick_valid_i) begin
-      push_valid = 1'b1;
-      push_id = follow_kick_id_i;
-      follow_kick_ready_o = 1'b1;
-    end else if (stream_kick_valid_i) begin
-      push_valid = 1'b1;
-      push_id = stream_kick_id_i;
-      stream_kick_ready_o = 1'b1;
-    end else if (scan_q) begin
-      push_valid = kick_sends && communicators_i[scan_slot_q] == scan_communicator_q;
-      push_id = '{slot: kick_pair.slot, entry: sender_q[kick_pair]};
-    end
-  end
-
-  logic scan_moves;
-  assign scan_moves = scan_q && !sweeps && !again_q && !grant_kick_q && !kick_valid_i && !follow_kick_valid_i &&
-                      !stream_kick_valid_i;
-  assign grant_ready_o = !grant_kick_q && !sweeps;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      push_valid_q <= 1'b0;
-      push_id_q <= '0;
-      again_q <= 1'b0;
-      again_id_q <= '0;
-      scan_q <= 1'b0;
-      scan_slot_q <= '0;
-      scan_communicator_q <= '0;
-      scan_peer_q <= '0;
-      grant_kick_q <= 1'b0;
-      grant_pair_q <= '0;
-    end else begin
-      push_valid_q <= push_valid;
-      push_id_q <= push_id;
-      again_q <= again;
-      again_id_q <= id_q;
-      if (credit_event_valid_i && credit_event_ready_o) begin
-        scan_q <= 1'b1;
-        scan_slot_q <= '0;
-        scan_communicator_q <= credit_event_communicator_i;
-        scan_peer_q <= credit_event_peer_i;
-      end else if (scan_moves) begin
-        scan_slot_q <= scan_slot_q + 1'b1;
-        if (scan_slot_q == slot_t'(Calls - 1)) scan_q <= 1'b0;
-      end
-      if (grant_valid_i && grant_ready_o) begin
-        grant_kick_q <= 1'b1;
-        grant_pair_q <= grant_pair_i;
-      end else if (grant_kick_q && !again_q) begin
-        grant_kick_q <= 1'b0;
-      end
-    end
-  end
 
   // ----------------------------------------------------------------------------------------------- looking
 
@@ -856,7 +763,7 @@ module unisono_dispatcher
           id_d = wake_id_i;
           run_read = 1'b1;
           state_d = Wake;
-        end else if (pop_valid && !pop_waits) begin
+        end else if (pop_valid) begin
           pop_take = 1'b1;
           look_valid_o = 1'b1;
           id_d = pop_id;
