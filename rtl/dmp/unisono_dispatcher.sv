@@ -25,6 +25,7 @@ module unisono_dispatcher
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;
   import unisono_dmp_pkg::*;
+  import unisono_look_pkg::*;
 #(
   parameter logic [63:0] BufferBase = 64'h0,       // receive buffers in the engine's memory
   parameter int unsigned BufferBytes = 8192        // from one to the next
@@ -242,24 +243,14 @@ module unisono_dispatcher
     message_bytes_t position;
   } progress_t;
 
-  // What a peer has granted to the message that is sent to it now, or next.
-  typedef struct packed {
-    logic [15:0] generation;
-    logic [15:0] slot;
-    message_bytes_t limit;
-  } grant_t;
-
   // ---------------------------------------------------------------------------------------------- memories
 
-  logic move_read, run_read, run_write, progress_write, grant_read, grant_write;
+  logic move_read, run_read, run_write, progress_write;
   move_id_t id_d, id_q;
   localparam int unsigned UseWidth = $bits(stream_use_t);
   logic [MoveWidth+Ranks+2*UseWidth-1:0] move_word;
   run_t run_word, run_new;
   progress_t progress_word, progress_new;
-  // Of the message that is sent now and of the next one, which differ in the lowest bit of their generation.
-  logic [$bits(pair_t):0] grant_address, grant_write_pair;
-  grant_t grant_word, grant_new;
 
   unisono_ram_sdp #(.Width(MoveWidth + Ranks + 2 * UseWidth), .Depth(Moves)) u_moves (
     .clk_i, .wr_en_i(move_valid_i), .wr_addr_i(move_id_i),
@@ -274,86 +265,23 @@ module unisono_dispatcher
     .clk_i, .wr_en_i(progress_write), .wr_addr_i(id_q), .wr_data_i(progress_new),
     .rd_en_i(run_read), .rd_addr_i(id_d), .rd_out_en_i(1'b1), .rd_data_o(progress_word)
   );
-  unisono_ram_sdp #(.Width($bits(grant_t)), .Depth(2 * Pairs)) u_grants (
-    .clk_i, .wr_en_i(grant_write), .wr_addr_i(grant_write_pair), .wr_data_i(grant_new),
-    .rd_en_i(grant_read), .rd_addr_i(grant_address), .rd_out_en_i(1'b1), .rd_data_o(grant_word)
-  );
-
-  // Which move of a pair sends now.
-  (* ram_style = "distributed" *) entry_t sender_q [Pairs];
-  logic sender_write, sender_leaves;
-  pair_t sender_pair, send_pair, kick_pair;
-  logic sender_there, send_sends, kick_sends;
-
-  always_ff @(posedge clk_i) begin
-    if (sender_write) sender_q[sender_pair] <= id_q.entry;
-  end
-
-  unisono_flags #(.Depth(Pairs)) u_sends (
-    .clk_i, .raise_valid_i(sender_write), .raise_index_i(sender_pair), .raise_bit_o(sender_there),
-    .lower_valid_i(sender_leaves), .lower_index_i(send_pair), .lower_bit_o(send_sends),
-    .read_index_i(kick_pair), .read_bit_o(kick_sends)
-  );
-
-  // Whether its message has been granted, and the next one: by the lowest bit of the grant's generation. If both are,
-  // `first_q` tells which came first.
-  (* ram_style = "distributed" *) logic first_q [Pairs];
-  logic [1:0] grant_comes, grant_known, grant_leaves, grant_there;
-  logic granted, parity;
-
-  for (genvar g = 0; g < 2; g++) begin : gen_granted
-    assign grant_comes[g] = grant_valid_i && grant_ready_o && grant_generation_i[0] == 1'(g);
-    unisono_flags #(.Depth(Pairs)) u_granted (
-      .clk_i, .raise_valid_i(grant_comes[g]), .raise_index_i(grant_pair_i), .raise_bit_o(grant_known[g]),
-      .lower_valid_i(grant_leaves[g]), .lower_index_i(send_pair), .lower_bit_o(grant_there[g]),
-      .read_index_i(send_pair), .read_bit_o()
-    );
-  end
-  always_ff @(posedge clk_i) begin
-    if (|(grant_comes & ~grant_known)) first_q[grant_pair_i] <= grant_generation_i[0] ^ |grant_known;
-  end
-  assign granted = |grant_there;
-  assign parity = &grant_there ? first_q[send_pair] : grant_there[1];
-
-  // How many of both a slot has, two cycles later: when its call has sent everything there is nothing to be cleared.
+  // Who sends, and what has been granted.
+  logic sender_write, sender_leaves, send_sends, kick_sends, granted, parity;
+  logic [1:0] grant_leaves;
   logic sweeps;                           // after a reset: everything is lowered, whatever the memories held before
-  localparam int unsigned HeldWidth = RankWidth + 2;
-  logic [Calls-1:0][HeldWidth-1:0] held_q;
   logic [Calls-1:0] holds;
-  logic more_sends_q, less_sends_q, more_grants_q;
-  logic [1:0] less_grants_q;
-  slot_t own_slot_q, grant_slot_q;
-  logic swept_q;
-  always_ff @(posedge clk_i) begin
-    more_sends_q <= sender_write;
-    less_sends_q <= sender_leaves;
-    more_grants_q <= |(grant_comes & ~grant_known);
-    less_grants_q <= grant_leaves & grant_there;
-    swept_q <= sweeps;
-    own_slot_q <= id_q.slot;
-    grant_slot_q <= grant_pair_i.slot;
-  end
-  for (genvar s = 0; s < int'(Calls); s++) begin : gen_held
-    logic own;
-    logic [1:0] more, less;
-    assign own = own_slot_q == slot_t'(s);
-    assign more = 2'(own && more_sends_q) + 2'(grant_slot_q == slot_t'(s) && more_grants_q);
-    assign less = own ? 2'(less_sends_q) + 2'(less_grants_q[0]) + 2'(less_grants_q[1]) : 2'd0;
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni || sweeps || swept_q) held_q[s] <= '0;
-      else held_q[s] <= held_q[s] + HeldWidth'(more) - HeldWidth'(less);
-    end
-    assign holds[s] = held_q[s] != '0;
-  end
-
-  `ifndef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && !sweeps) begin
-      assert (!sender_write || !sender_there) else $error("a second move of a pair sends");
-      assert (!sender_leaves || send_sends) else $error("a message that was not begun has ended");
-    end
-  end
-  `endif
+  pair_t sender_pair, send_pair, kick_pair;
+  entry_t sender, kick_sender;
+  grant_t grant_word;
+  unisono_dispatcher_pairs u_pairs (
+    .clk_i, .rst_ni, .pair_i(send_pair), .sends_o(send_sends), .sender_o(sender), .granted_o(granted), .parity_o(parity),
+    .grant_o(grant_word), .ends_i(sender_leaves), .forget_i(grant_leaves),
+    .begin_valid_i(sender_write), .begin_pair_i(sender_pair), .begin_entry_i(id_q.entry),
+    .kick_pair_i(kick_pair), .kick_sends_o(kick_sends), .kick_sender_o(kick_sender),
+    .grant_valid_i(grant_valid_i && grant_ready_o), .grant_pair_i,
+    .grant_i('{generation: grant_generation_i, slot: grant_slot_i, limit: grant_limit_i}),
+    .sweeps_i(sweeps), .holds_o(holds)
+  );
 
   // ------------------------------------------------------------------------------------------------- kicks
 
@@ -367,7 +295,7 @@ module unisono_dispatcher
     .stream_kick_valid_i, .stream_kick_ready_o, .stream_kick_id_i,
     .credit_valid_i(credit_event_valid_i), .credit_ready_o(credit_event_ready_o),
     .credit_communicator_i(credit_event_communicator_i), .credit_peer_i(credit_event_peer_i), .communicators_i,
-    .pair_o(kick_pair), .sends_i(kick_sends), .sender_i(sender_q[kick_pair]),
+    .pair_o(kick_pair), .sends_i(kick_sends), .sender_i(kick_sender),
     .next_valid_o(pop_valid), .next_take_i(pop_take), .next_id_o(pop_id)
   );
 
@@ -1118,7 +1046,7 @@ module unisono_dispatcher
       ClearPeer: begin
         // Its message has been begun here and not yet ended; or a grant has come for one that will not be.
         grant_leaves = 2'b11;
-        id_d.entry = sender_q[send_pair];
+        id_d.entry = sender;
         run_read = 1'b1;
         if (send_sends) begin
           state_d = ClearCredit;
@@ -1164,12 +1092,6 @@ module unisono_dispatcher
   assign event_generation_o = state_q == Decode ? generation_q : run_q.generation;
   assign fail_slot_o = id_q.slot;
   assign fail_code_o = ErrorCodeInvalidArgument;
-
-  assign grant_read = 1'b1;
-  assign grant_address = {send_pair, parity};
-  assign grant_write = grant_valid_i && grant_ready_o;
-  assign grant_write_pair = {grant_pair_i, grant_generation_i[0]};
-  assign grant_new = '{generation: grant_generation_i, slot: grant_slot_i, limit: grant_limit_i};
 
   // --- one question at a time
   always_ff @(posedge clk_i) begin
