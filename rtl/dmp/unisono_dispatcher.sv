@@ -200,71 +200,21 @@ module unisono_dispatcher
   output unisono_observe_pkg::wait_e park_cause_o
 );
 
-  localparam int unsigned Moves = Calls * Window;
-
-  // What a move has become when it issued.
-  typedef struct packed {
-    generation_t generation;
-    func_e func;
-    datatype_e dtype;
-    logic swap;
-    logic op0;
-    stream_use_t op0_use;      // op0 is a stream; its address is the port, as that of a local result
-    address_t op0_address;
-    logic op1_memory;
-    address_t op1_address;
-    logic arrival;
-    logic fan_in;              // of several peers, whose list stands at pool index
-    pool_index_t pool;
-    rank_t source;
-    logic local_;
-    stream_use_t local_use;
-    address_t local_address;
-    logic send;
-    logic put;                 // to its window, at op1_address there
-    logic get;                 // the result is its window, at op1_address there
-    logic fan_out;             // to several peers, after its local result if it has one
-    logic eager;
-    rank_t peer;
-    logic [23:0] tag;
-    message_bytes_t bytes;
-    segment_bytes_t segment;
-  } run_t;
-
-  // How far it is.
-  typedef struct packed {
-    logic [Ranks-1:0] peers;   // of a list: to whom the segment at `position` has yet to go
-    rank_t peer;               // the lowest of them
-    logic making;              // of a list out of a stream: the segment's local result is being made
-    logic made;                // and is there
-    logic credited;            // an eager message has its credit
-    logic requested;           // its peer has been asked to grant it
-    logic done;                // everything has been handed over
-    message_bytes_t position;
-  } progress_t;
-
   // ---------------------------------------------------------------------------------------------- memories
 
-  logic move_read, run_read, run_write, progress_write;
+  logic move_read, run_read, run_write, progress_write, live_there, live_raise, live_clear;
   move_id_t id_d, id_q;
-  localparam int unsigned UseWidth = $bits(stream_use_t);
-  logic [MoveWidth+Ranks+2*UseWidth-1:0] move_word;
+  given_t given;
   run_t run_word, run_new;
   progress_t progress_word, progress_new;
+  unisono_dispatcher_runs u_runs (
+    .clk_i, .move_valid_i, .move_id_i,
+    .move_i('{source: move_source_i, sink: move_sink_i, peers: move_sends_i, move: move_i}),
+    .next_id_i(id_d), .read_move_i(move_read), .read_run_i(run_read), .move_o(given), .run_o(run_word),
+    .progress_o(progress_word), .live_o(live_there), .id_i(id_q), .run_write_i(run_write), .run_i(run_new),
+    .progress_write_i(progress_write), .progress_i(progress_new), .live_raise_i(live_raise), .live_clear_i(live_clear)
+  );
 
-  unisono_ram_sdp #(.Width(MoveWidth + Ranks + 2 * UseWidth), .Depth(Moves)) u_moves (
-    .clk_i, .wr_en_i(move_valid_i), .wr_addr_i(move_id_i),
-    .wr_data_i({move_source_i, move_sink_i, move_sends_i, move_i}),
-    .rd_en_i(move_read), .rd_addr_i(id_d), .rd_out_en_i(1'b1), .rd_data_o(move_word)
-  );
-  unisono_ram_sdp #(.Width($bits(run_t)), .Depth(Moves)) u_runs (
-    .clk_i, .wr_en_i(run_write), .wr_addr_i(id_q), .wr_data_i(run_new),
-    .rd_en_i(run_read), .rd_addr_i(id_d), .rd_out_en_i(1'b1), .rd_data_o(run_word)
-  );
-  unisono_ram_sdp #(.Width($bits(progress_t)), .Depth(Moves)) u_progress (
-    .clk_i, .wr_en_i(progress_write), .wr_addr_i(id_q), .wr_data_i(progress_new),
-    .rd_en_i(run_read), .rd_addr_i(id_d), .rd_out_en_i(1'b1), .rd_data_o(progress_word)
-  );
   // Who sends, and what has been granted.
   logic sender_write, sender_leaves, send_sends, kick_sends, granted, parity;
   logic [1:0] grant_leaves;
@@ -301,30 +251,7 @@ module unisono_dispatcher
 
   // ----------------------------------------------------------------------------------------------- looking
 
-  typedef enum logic [4:0] {
-    Idle,
-    Wake,          // a list's local result has been made
-    Bind0,         // the move is there: where its regions stand is asked for, one after the other
-    Bind1,
-    Bind2,
-    Decode,        // all of them are known: make its run
-    ListWait,      // a word of its list is on its way
-    ListCount,     // how many peers
-    ListRank,      // one of them
-    Post,          // its arrival is told to the receive-buffer manager
-    Look,          // its run and progress are there
-    Head,          // its oldest segment is there, or none
-    Credit,        // an answer about credit
-    Grants,        // whether a grant has come before its message
-    Size,          // how much may go
-    Space,         // an answer about space
-    Dispatch,      // to the lane
-    Clear,         // a call is cleared: has it messages that have not been sent, or grants?
-    ClearPeer,     // one peer after the other
-    ClearCredit,   // to which a message may have credit
-    Sweep          // after a reset, one pair after the other
-  } state_e;
-  state_e state_d, state_q;
+  step_e state_d, state_q;
   run_t run_d, run_q;
   // A question is asked once; a run that was made in the cycle before is not read.
   logic credit_asked_d, credit_asked_q, space_asked_d, space_asked_q, issued_here_q, offer_answer_q;
@@ -333,34 +260,10 @@ module unisono_dispatcher
   logic asks_d, asks_q;                         // what goes is a request to grant the message
   logic cleared_d, cleared_q;
   assign clear_done_o = cleared_q;
-  assign sweeps = state_q == Sweep;
+  assign sweeps = state_q == StepSweep;
 
-  // The run is of the slot's present program: the difference of two bits, so that all of a slot go at once.
-  (* ram_style = "distributed" *) logic [Window-1:0] live_up_q [Calls];
-  (* ram_style = "distributed" *) logic [Window-1:0] live_down_q [Calls];
-  logic [Window-1:0] live_read, lives_q, live_down_read_q;
-  logic [7:0] live_near_q;                      // of the eight runs that have the same place but for its lowest bits
-  logic live, live_raise, live_clear;
-  initial begin
-    for (int s = 0; s < int'(Calls); s++) begin
-      live_up_q[s] = '0;
-      live_down_q[s] = '0;
-    end
-  end
-  // A slot's runs are read with the move that a look is about, before the look: a run made meanwhile is there.
-  assign live_read = live_up_q[id_d.slot] ^ live_down_q[id_d.slot];
-  always_ff @(posedge clk_i) begin
-    lives_q <= live_read;
-    live_near_q <= live_read[{id_d.entry[EntryWidth-1:3], 3'b0} +: 8];
-    live_down_read_q <= live_down_q[id_d.slot];
-  end
-  assign live = live_near_q[id_q.entry[2:0]] || issued_here_q;
-  always_ff @(posedge clk_i) begin
-    if (live_raise) live_up_q[id_q.slot] <= live_down_read_q ^ (lives_q | (Window'(1) << id_q.entry));
-  end
-  always_ff @(posedge clk_i) begin
-    if (live_clear) live_down_q[id_q.slot] <= live_down_read_q ^ lives_q;
-  end
+  logic live;                                   // the run is of the slot's present program
+  assign live = live_there || issued_here_q;
 
   // Going through a list: what is done for each peer.
   typedef enum logic [1:0] { Posting, Checking, Dispatching } walk_e;
@@ -382,7 +285,7 @@ module unisono_dispatcher
   move_t move;
   logic [Ranks-1:0] move_peers;
   stream_use_t move_source, move_sink;
-  assign {move_source, move_sink, move_peers, move} = move_word;
+  assign {move_source, move_sink, move_peers, move} = given;
 
   // --- the run of a move that issues
   message_bytes_t move_bytes, move_bytes_q;     // the second from Bind1 on
@@ -404,9 +307,9 @@ module unisono_dispatcher
   assign op1_offset = puts || gets ? move.remote_address.offset : move.op1.offset;
   assign puts = move.remote.kind == RemoteKindMemory;
   assign gets = move.op1.kind == OperandKindRemoteMemory;
-  assign binding_region_o = state_q == Bind0 ? move.op0.region
-                            : state_q == Bind1 ? (puts || gets ? RegionWindow : move.op1.region) : move.local_.region;
-  assign binding_asks_o = state_q == Bind0 || state_q == Bind1 || state_q == Bind2 || state_q == Decode;
+  assign binding_region_o = state_q == StepBind0 ? move.op0.region
+                            : state_q == StepBind1 ? (puts || gets ? RegionWindow : move.op1.region) : move.local_.region;
+  assign binding_asks_o = state_q == StepBind0 || state_q == StepBind1 || state_q == StepBind2 || state_q == StepDecode;
   binding_t op0_binding_d, op0_binding_q, op1_binding_d, op1_binding_q;
   generation_t generation_d, generation_q;
   // Elements have 1, 2, 4, 8 or 16 bytes.
@@ -442,7 +345,7 @@ module unisono_dispatcher
   always_ff @(posedge clk_i) begin
     window_end_q <= run_new.op1_address + address_t'(move_bytes_q);
     beyond_windows_q <= window_end_q[63:48] != '0;
-    decoding_q <= state_q == Decode ? {decoding_q[0], 1'b1} : 2'b0;
+    decoding_q <= state_q == StepDecode ? {decoding_q[0], 1'b1} : 2'b0;
     local_end_q <= {1'b0, move.local_.offset} + {1'b0, move_bytes_q};
   end
 
@@ -508,7 +411,7 @@ module unisono_dispatcher
   assign exceeds = end_q > grant_word.limit;
   assign waits_grant = own == '0 || (exceeds && (run_q.arrival || run_q.fan_out ||
                                                  grant_word.limit == progress_q.position));
-  assign shortens = state_q == Size && run_q.send && !run_q.eager && exceeds && !run_q.arrival && !run_q.fan_out;
+  assign shortens = state_q == StepSize && run_q.send && !run_q.eager && exceeds && !run_q.arrival && !run_q.fan_out;
   assign sized = shortens ? segment_bytes_t'(allowed) : own;
   // Whether there is a grant is known a cycle after the pair is.
   always_ff @(posedge clk_i) begin
@@ -522,10 +425,10 @@ module unisono_dispatcher
   always_comb begin
     after_d = after_q;
     last_segment_d = last_segment;
-    if (state_q == Credit || state_q == Size) begin
+    if (state_q == StepCredit || state_q == StepSize) begin
       after_d = shortens ? grant_word.limit : end_q;
       last_segment_d = shortens ? grant_word.limit == run_q.bytes : end_q == run_q.bytes;
-    end else if (state_q == Decode) begin
+    end else if (state_q == StepDecode) begin
       // What goes on to space from there is a message of one segment.
       after_d = move_bytes_q;
       last_segment_d = 1'b1;
@@ -563,9 +466,9 @@ module unisono_dispatcher
 
   // What it takes from a kernel must stand in that stream, and there must be room for what it gives to one, for the
   // same reason. A move that issues is asked about as a whole.
-  assign stream_source_o = state_q == Bind0 ? move_source : run_q.op0_use;
-  assign stream_sink_o = state_q == Bind0 ? move_sink : run_q.local_use;
-  assign stream_bytes_o = state_q == Bind0 ? move_bytes : message_bytes_t'(own);
+  assign stream_source_o = state_q == StepBind0 ? move_source : run_q.op0_use;
+  assign stream_sink_o = state_q == StepBind0 ? move_sink : run_q.local_use;
+  assign stream_bytes_o = state_q == StepBind0 ? move_bytes : message_bytes_t'(own);
   assign stream_take_source_o = job_valid_o && job_ready_i && job_o.op0 == Op0Stream;
   assign stream_take_sink_o = job_valid_o && job_ready_i && job_o.stream;
   assign stream_take_bytes_o = bytes_q;
@@ -599,7 +502,7 @@ module unisono_dispatcher
   assign arrival_pair = '{slot: id_q.slot, peer: run_q.source};
 
   assign peer_communicator_o = context_i.communicator;
-  assign peer_rank_o = state_q == Decode ? run_new.peer : run_q.peer;
+  assign peer_rank_o = state_q == StepDecode ? run_new.peer : run_q.peer;
 
   always_comb begin
     state_d = state_q;
@@ -665,12 +568,12 @@ module unisono_dispatcher
     yields_peer_d = yields_peer_q;
 
     unique case (state_q)
-      Idle: begin
+      StepIdle: begin
         offered_d = 1'b0;
         asks_d = 1'b0;
         if (clear_valid_i && !cleared_q) begin
           id_d = '{slot: clear_slot_i, entry: '0};
-          state_d = Clear;
+          state_d = StepClear;
         end else if (offer_valid_i && !offer_answer_q) begin
           // Rx waits for the answer, so an offer goes first.
           look_valid_o = 1'b1;
@@ -678,30 +581,30 @@ module unisono_dispatcher
           offered_d = 1'b1;
           run_read = 1'b1;
           move_read = 1'b1;
-          state_d = Look;
+          state_d = StepLook;
         end else if (issue_valid_i) begin
           issue_ready_o = 1'b1;
           look_valid_o = 1'b1;
           id_d = issue_id_i;
           generation_d = issue_generation_i;
           move_read = 1'b1;
-          state_d = Bind0;
+          state_d = StepBind0;
         end else if (wake_valid_i) begin
           look_valid_o = 1'b1;
           id_d = wake_id_i;
           run_read = 1'b1;
-          state_d = Wake;
+          state_d = StepWake;
         end else if (pop_valid) begin
           pop_take = 1'b1;
           look_valid_o = 1'b1;
           id_d = pop_id;
           run_read = 1'b1;
           move_read = 1'b1;
-          state_d = Look;
+          state_d = StepLook;
         end
       end
 
-      Wake: begin
+      StepWake: begin
         wake_ready_o = 1'b1;
         progress_d = progress_word;
         progress_d.making = 1'b0;
@@ -709,30 +612,30 @@ module unisono_dispatcher
         progress_new = progress_d;
         progress_write = live;
         again = live;
-        state_d = Idle;
+        state_d = StepIdle;
       end
 
-      Bind0: begin
+      StepBind0: begin
         // Credit for a short message that waits for nothing else is asked for meanwhile.
         credit_take_o = early_credit;
         early_asked_d = early_credit && credit_ready_i;
         early_credited_d = 1'b0;
-        state_d = Bind1;
+        state_d = StepBind1;
       end
-      Bind1: begin
+      StepBind1: begin
         op0_binding_d = binding_i;
         op0_beyond_d = beyond(move.op0.kind == OperandKindMemory, move.op0, move_bytes_q, binding_i);
         op1_beyond_d = 1'b0;
         state_d = move.op1.kind == OperandKindMemory || move.local_.kind == OperandKindMemory || puts || gets
-                      ? Bind2 : Decode;
+                      ? StepBind2 : StepDecode;
       end
-      Bind2: begin
+      StepBind2: begin
         op1_binding_d = binding_i;
         op1_beyond_d = beyond(move.op1.kind == OperandKindMemory, move.op1, move_bytes_q, binding_i);
-        state_d = Decode;
+        state_d = StepDecode;
       end
 
-      Decode: if (early_asked_q && !credit_answer_i) begin
+      StepDecode: if (early_asked_q && !credit_answer_i) begin
         // Its answer is on its way.
       end else if ((puts || gets) && !decoding_q[1]) begin
         // Nor is it known yet whether its window has these places.
@@ -751,7 +654,7 @@ module unisono_dispatcher
         end_d = message_bytes_t'(piece_d);
         if (outside) begin
           fail_valid_o = 1'b1;
-          state_d = Idle;
+          state_d = StepIdle;
           // Nothing of it is sent, but the credit that it has is given back.
           progress_new.done = 1'b1;
           sender_write = early_credited_d;
@@ -759,38 +662,38 @@ module unisono_dispatcher
           consumed_valid_o = 1'b1;
           sent_valid_o = 1'b1;
           complete_valid_o = 1'b1;
-          state_d = Idle;
+          state_d = StepIdle;
         end else begin
           sender_write = run_new.send && !run_new.put;
-          state_d = run_new.fan_in ? ListWait : run_new.arrival ? Post
-                    : early_credited_d && one_piece ? Space : !run_new.fan_out && follow_free_i ? Credit : Look;
+          state_d = run_new.fan_in ? StepListWait : run_new.arrival ? StepPost
+                    : early_credited_d && one_piece ? StepSpace : !run_new.fan_out && follow_free_i ? StepCredit : StepLook;
           bytes_d = piece_d;
           walk_d = Posting;
           index_d = '0;
         end
       end
 
-      Post: begin
+      StepPost: begin
         // The manager kicks when a segment is there, now or later.
         post_valid_o = 1'b1;
         if (post_ready_i) begin
-          state_d = run_q.fan_in && !last_of_list ? ListWait : Idle;
+          state_d = run_q.fan_in && !last_of_list ? StepListWait : StepIdle;
           index_d = index_q + 1'b1;
         end
       end
 
-      ListWait: state_d = index_q == '0 ? ListCount : ListRank;
-      ListCount: begin
+      StepListWait: state_d = index_q == '0 ? StepListCount : StepListRank;
+      StepListCount: begin
         count_d = pool_index_t'(pool_word_i);
         index_d = pool_index_t'(1);
-        state_d = ListWait;
+        state_d = StepListWait;
       end
-      ListRank: begin
+      StepListRank: begin
         run_d.source = pool_word_i;
-        state_d = walk_q == Posting ? Post : Head;
+        state_d = walk_q == Posting ? StepPost : StepHead;
       end
 
-      Look: begin
+      StepLook: begin
         if (!issued_here_q) begin
           run_d = run_word;
           progress_d = progress_word;
@@ -816,81 +719,81 @@ module unisono_dispatcher
           end
         end
         // A kick that came too late finds its move done, or its local result not there yet.
-        state_d = progress_d.done || progress_d.making ? Idle
-                  : run_d.fan_in ? ListWait
-                  : !run_d.arrival && !offered_q && follow_free_i ? Credit : Head;
+        state_d = progress_d.done || progress_d.making ? StepIdle
+                  : run_d.fan_in ? StepListWait
+                  : !run_d.arrival && !offered_q && follow_free_i ? StepCredit : StepHead;
         walk_d = Checking;
         index_d = '0;
         // What several peers get is needed more than once, so it stands in a buffer.
         if (!live || (offered_q && run_d.fan_out)) begin
-          state_d = Idle;
+          state_d = StepIdle;
           offer_answer_o = offered_q;
         end
       end
 
-      Head: begin
+      StepHead: begin
         if (offered_q) begin
           segment_d = '{valid: 1'b1, buffer: '0, bytes: offer_bytes_i, last: 1'b0, total: offer_total_i};
           // The sender of a point-to-point message says how long it is.
           if (context_i.point_to_point) run_d.bytes = offer_total_i;
           end_d = progress_q.position + message_bytes_t'(offer_bytes_i);
-          state_d = Credit;
+          state_d = StepCredit;
         end else if (run_q.arrival) begin
           head_valid_o = 1'b1;
           if (head_answer_i) begin
             segment_d = head_i;
             end_d = progress_q.position + message_bytes_t'(head_i.bytes);
             if (context_i.point_to_point) run_d.bytes = head_i.total;
-            state_d = !head_i.valid ? Idle : walk_q == Dispatching ? Dispatch : Credit;
+            state_d = !head_i.valid ? StepIdle : walk_q == Dispatching ? StepDispatch : StepCredit;
             if (run_q.fan_in && walk_q == Checking && head_i.valid) begin
               // Members cut alike, so the segments of all peers have one length.
               if (!first_of_list && head_i.bytes != segment_q.bytes) begin
                 fail_valid_o = 1'b1;
-                state_d = Idle;
+                state_d = StepIdle;
               end else if (!last_of_list) begin
                 index_d = index_q + 1'b1;
-                state_d = ListWait;
+                state_d = StepListWait;
               end
             end
           end
         end else begin
-          state_d = Credit;
+          state_d = StepCredit;
         end
       end
 
-      Credit: begin
+      StepCredit: begin
         if (!follows && !credit_asked_q) begin
           follow_waits_o = 1'b1;
           offer_answer_o = offered_q;
-          state_d = Idle;
+          state_d = StepIdle;
         end else if (!stream_ready_i && !credit_asked_q) begin
           stream_waits_o = 1'b1;
           offer_answer_o = offered_q;
-          state_d = Idle;
+          state_d = StepIdle;
         end else if ((run_q.put || run_q.get) && remote_busy_i) begin
           again = 1'b1;
-          state_d = Idle;
+          state_d = StepIdle;
         end else if (run_q.get) begin
           remote_begin_o = 1'b1;
           progress_d.done = 1'b1;
           progress_new = progress_d;
           progress_write = 1'b1;
-          state_d = Idle;
+          state_d = StepIdle;
         end else if (run_q.put) begin
           bytes_d = own;
-          state_d = Space;
+          state_d = StepSpace;
         end else if (!run_q.send) begin
           bytes_d = own;
           lane_d = 1'b0;
-          state_d = Dispatch;
+          state_d = StepDispatch;
         end else if (held_i) begin
           // What is before it waits for space at most.
           again = 1'b1;
-          state_d = Idle;
+          state_d = StepIdle;
         end else if (run_q.eager) begin
           bytes_d = own;
           if (progress_q.credited) begin
-            state_d = Space;
+            state_d = StepSpace;
           end else begin
             credit_take_o = !credit_asked_q;
             credit_asked_d = !credit_answer_i && (credit_asked_q || credit_ready_i);
@@ -900,16 +803,16 @@ module unisono_dispatcher
               progress_write = credit_granted_i;
               // Credit may be held by messages that the peer takes only after this one, so it is asked.
               asks_d = !credit_granted_i;
-              state_d = Space;
+              state_d = StepSpace;
             end
           end
         end else if ((context_i.point_to_point || to_switch) && !progress_q.requested) begin
           // A receive that does not know of it, and a switch that knows no calls, are asked for place.
           asks_d = 1'b1;
-          state_d = Space;
+          state_d = StepSpace;
         end else begin
           adopted_d = 1'b0;
-          state_d = Size;
+          state_d = StepSize;
         end
         if (asks_d) begin
           // What is at the head of Rx does not wait for it.
@@ -919,41 +822,41 @@ module unisono_dispatcher
         end
       end
 
-      Grants: begin
+      StepGrants: begin
         adopt_valid_o = 1'b1;
         if (adopt_ready_i) begin
           adopted_d = 1'b1;
-          state_d = Size;
+          state_d = StepSize;
         end
       end
 
-      Size: begin
+      StepSize: begin
         bytes_d = sized;
         lane_d = 1'b0;
-        state_d = run_q.send ? Space : Dispatch;
+        state_d = run_q.send ? StepSpace : StepDispatch;
         if (run_q.send && !run_q.eager && !granted_q && !adopted_q) begin
-          state_d = Grants;
+          state_d = StepGrants;
         end else if (run_q.send && !run_q.eager && (!granted_q || (run_q.bytes != '0 && waits_grant))) begin
           // Nothing may go yet: the next grant kicks.
-          state_d = Idle;
+          state_d = StepIdle;
           offer_answer_o = offered_q;
         end
       end
 
-      Space: begin
+      StepSpace: begin
         space_valid_o = !space_asked_q && !overtakes;
         if (!space_asked_q) lane_d = via_sender;
         if (overtakes && !space_asked_q) begin
           yields_d = yields_q || !only_sends_q;
           if (!yields_q) yields_peer_d = run_q.peer;
-          state_d = Idle;
+          state_d = StepIdle;
           offer_answer_o = offered_q;
           again = !offered_q;
         end else if (space_answer_i) begin
           if (space_granted_i) begin
-            state_d = Dispatch;
+            state_d = StepDispatch;
           end else begin
-            state_d = Idle;
+            state_d = StepIdle;
             offer_answer_o = offered_q;
             again = !offered_q;
           end
@@ -962,7 +865,7 @@ module unisono_dispatcher
         end
       end
 
-      Dispatch: begin
+      StepDispatch: begin
         if (asks_q) begin
           job_valid_o = 1'b1;
           if (job_ready_i) begin
@@ -971,19 +874,19 @@ module unisono_dispatcher
             progress_d.requested = 1'b1;
             progress_new = progress_d;
             progress_write = 1'b1;
-            state_d = Idle;
+            state_d = StepIdle;
           end
         end else if (run_q.fan_in && walk_q == Checking) begin
           walk_d = Dispatching;
           index_d = pool_index_t'(1);
-          state_d = ListWait;
+          state_d = StepListWait;
         end else if (run_q.fan_in && !last_of_list) begin
           // One message of several.
           job_valid_o = run_q.bytes != '0 && (keeps || take_ready_i);
           take_valid_o = !keeps && job_ready_i;
           if (keeps ? job_ready_i || run_q.bytes == '0 : take_ready_i) begin
             index_d = index_q + 1'b1;
-            state_d = ListWait;
+            state_d = StepListWait;
           end
         end else if (run_q.bytes == '0 && !run_q.send) begin
           // A signal that only arrives needs no lane.
@@ -994,7 +897,7 @@ module unisono_dispatcher
             progress_d.done = 1'b1;
             progress_new = progress_d;
             progress_write = 1'b1;
-            state_d = Idle;
+            state_d = StepIdle;
           end
         end else begin
           job_valid_o = !run_q.arrival || offered_q || keeps || take_ready_i;
@@ -1028,50 +931,50 @@ module unisono_dispatcher
             again = !last_of_move && !job_o.wakes;
             offer_answer_o = offered_q;
             offer_accepted_o = offered_q;
-            state_d = Idle;
+            state_d = StepIdle;
           end
         end
       end
 
-      Clear: begin
+      StepClear: begin
         run_d.peer = '0;
-        state_d = ClearPeer;
+        state_d = StepClearPeer;
         if (!holds[id_q.slot]) begin
           live_clear = 1'b1;
           yields_d = 1'b0;
           cleared_d = 1'b1;
-          state_d = Idle;
+          state_d = StepIdle;
         end
       end
-      ClearPeer: begin
+      StepClearPeer: begin
         // Its message has been begun here and not yet ended; or a grant has come for one that will not be.
         grant_leaves = 2'b11;
         id_d.entry = sender;
         run_read = 1'b1;
         if (send_sends) begin
-          state_d = ClearCredit;
+          state_d = StepClearCredit;
         end else begin
           run_d.peer = run_q.peer + 1'b1;
-          if (run_q.peer == '1) state_d = Clear;
+          if (run_q.peer == '1) state_d = StepClear;
         end
       end
-      ClearCredit: begin
+      StepClearCredit: begin
         credit_back_o = live && progress_word.credited;
         if (!credit_back_o || credit_back_ready_i) begin
           sender_leaves = 1'b1;
-          state_d = ClearPeer;
+          state_d = StepClearPeer;
         end
       end
 
-      Sweep: begin
+      StepSweep: begin
         sender_leaves = 1'b1;
         grant_leaves = 2'b11;
         live_clear = 1'b1;
         {id_d.slot, run_d.peer} = send_pair + 1'b1;
-        if (send_pair == '1) state_d = Idle;
+        if (send_pair == '1) state_d = StepIdle;
       end
 
-      default: state_d = Idle;
+      default: state_d = StepIdle;
     endcase
   end
 
@@ -1085,18 +988,18 @@ module unisono_dispatcher
   assign head_entry_o = id_q.entry;
   assign take_pair_o = arrival_pair;
   assign credit_communicator_o = context_i.communicator;
-  assign credit_peer_o = state_q == Bind0 ? rank_t'(move.remote.peer) : run_q.peer;
+  assign credit_peer_o = state_q == StepBind0 ? rank_t'(move.remote.peer) : run_q.peer;
   assign space_session_o = peer_i.session;
   assign space_bytes_o = bytes_q;
   assign event_id_o = id_q;
-  assign event_generation_o = state_q == Decode ? generation_q : run_q.generation;
+  assign event_generation_o = state_q == StepDecode ? generation_q : run_q.generation;
   assign fail_slot_o = id_q.slot;
   assign fail_code_o = ErrorCodeInvalidArgument;
 
   // --- one question at a time
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      state_q <= Sweep;
+      state_q <= StepSweep;
       id_q <= '0;
       offered_q <= 1'b0;
       asks_q <= 1'b0;
@@ -1157,23 +1060,23 @@ module unisono_dispatcher
       early_credited_q <= early_credited_d;
       credit_asked_q <= credit_asked_d;
       space_asked_q <= space_asked_d;
-      issued_here_q <= state_q == Decode;
+      issued_here_q <= state_q == StepDecode;
       offer_answer_q <= offer_answer_o;
     end
   end
 
   // ---------------------------------------------------------------------------------------------- observing
 
-  assign park_valid_o = state_q inside {Post, Head, Credit, Grants, Size, Space, Dispatch} && state_d == Idle;
+  assign park_valid_o = state_q inside {StepPost, StepHead, StepCredit, StepGrants, StepSize, StepSpace, StepDispatch} && state_d == StepIdle;
   always_comb begin
     case (state_q)
-      Post, Head: park_cause_o = unisono_observe_pkg::WaitArrival;
-      Credit: park_cause_o = follow_waits_o ? unisono_observe_pkg::WaitProducer : unisono_observe_pkg::WaitSpace;
+      StepPost, StepHead: park_cause_o = unisono_observe_pkg::WaitArrival;
+      StepCredit: park_cause_o = follow_waits_o ? unisono_observe_pkg::WaitProducer : unisono_observe_pkg::WaitSpace;
       // A short message asks to be granted for want of credit only.
-      Grants, Size: park_cause_o = progress_q.requested && run_q.bytes <= message_bytes_t'(communicator_i.eager_limit)
+      StepGrants, StepSize: park_cause_o = progress_q.requested && run_q.bytes <= message_bytes_t'(communicator_i.eager_limit)
                                    ? unisono_observe_pkg::WaitCredit : unisono_observe_pkg::WaitGrant;
-      Space: park_cause_o = unisono_observe_pkg::WaitSpace;
-      Dispatch: park_cause_o = !asks_q ? unisono_observe_pkg::WaitNone
+      StepSpace: park_cause_o = unisono_observe_pkg::WaitSpace;
+      StepDispatch: park_cause_o = !asks_q ? unisono_observe_pkg::WaitNone
                                : run_q.eager ? unisono_observe_pkg::WaitCredit : unisono_observe_pkg::WaitGrant;
       default: park_cause_o = unisono_observe_pkg::WaitNone;
     endcase
