@@ -289,115 +289,24 @@ module unisono_dispatcher
 
   // --- the run of a move that issues
   message_bytes_t move_bytes, move_bytes_q;     // the second from Bind1 on
-  logic outside;
-  function automatic logic beyond(logic used, operand_t operand, message_bytes_t bytes, binding_t binding);
-    logic [48:0] end_at;
-    end_at = {1'b0, operand.offset} + {1'b0, bytes};
-    return used && end_at > {1'b0, binding.bytes};
-  endfunction
-  // Each binding is compared when it comes; that of the local result comes last, and has its end ready.
-  logic op0_beyond_d, op0_beyond_q, op1_beyond_d, op1_beyond_q;
-  logic [48:0] local_end_q;
-
+  logic early_take, move_binds, move_ready;
+  lowered_t lowered;
+  unisono_dispatcher_lower u_lower (
+    .clk_i, .rst_ni, .step_i(state_q), .issue_valid_i(issue_valid_i && issue_ready_o), .issue_generation_i,
+    .given_i(given), .communicator_i, .region_o(binding_region_o), .region_asks_o(binding_asks_o), .binding_i,
+    .bytes_o(move_bytes), .free_i(follow_free_i && !held_i && stream_ready_i),
+    .credit_take_o(early_take), .credit_ready_i, .credit_answer_i, .credit_granted_i,
+    .binds_o(move_binds), .ready_o(move_ready), .lowered_o(lowered)
+  );
+  assign run_new = lowered.run;
+  assign move_bytes_q = run_new.bytes;
   assign context_slot_o = id_q.slot;
   assign binding_slot_o = id_q.slot;
-  // Of a peer's window the binding says only what the call adds to offsets in it.
-  logic puts, gets;
-  logic [47:0] op1_offset;
-  assign op1_offset = puts || gets ? move.remote_address.offset : move.op1.offset;
-  assign puts = move.remote.kind == RemoteKindMemory;
-  assign gets = move.op1.kind == OperandKindRemoteMemory;
-  assign binding_region_o = state_q == StepBind0 ? move.op0.region
-                            : state_q == StepBind1 ? (puts || gets ? RegionWindow : move.op1.region) : move.local_.region;
-  assign binding_asks_o = state_q == StepBind0 || state_q == StepBind1 || state_q == StepBind2 || state_q == StepDecode;
-  binding_t op0_binding_d, op0_binding_q, op1_binding_d, op1_binding_q;
-  generation_t generation_d, generation_q;
-  // Elements have 1, 2, 4, 8 or 16 bytes.
-  always_comb begin
-    case (datatype_bytes(move.dtype))
-      32'd2: move_bytes = {7'b0, move.count, 1'b0};
-      32'd4: move_bytes = {6'b0, move.count, 2'b0};
-      32'd8: move_bytes = {5'b0, move.count, 3'b0};
-      32'd16: move_bytes = {4'b0, move.count, 4'b0};
-      default: move_bytes = {8'b0, move.count};
-    endcase
-  end
-
-  // The lowest peer of its list, from Bind1 on.
-  rank_t move_peer, move_peer_q;
-  unisono_lowest_one #(.Width(Ranks)) u_move_peer (
-    .bits_i(move_peers), .any_o(), .index_o(move_peer), .one_o()
-  );
-  logic exists, exists_q, is_move;
-  always_ff @(posedge clk_i) begin
-    move_bytes_q <= move_bytes;
-    move_peer_q <= move_peer;
-    exists_q <= exists;
-  end
-  assign is_move = move.kind == MoveKindMove;
-  assign exists = is_move && (move.count != '0 || move.signal);
-
-  // Places in a window have 48 bits.
-  // Where a put or get ends in its window is found out in two cycles of their own.
-  logic beyond_windows_q;
-  logic [1:0] decoding_q;
-  address_t window_end_q;
-  always_ff @(posedge clk_i) begin
-    window_end_q <= run_new.op1_address + address_t'(move_bytes_q);
-    beyond_windows_q <= window_end_q[63:48] != '0;
-    decoding_q <= state_q == StepDecode ? {decoding_q[0], 1'b1} : 2'b0;
-    local_end_q <= {1'b0, move.local_.offset} + {1'b0, move_bytes_q};
-  end
-
-  always_comb begin
-    run_new.generation = generation_q;
-    run_new.func = move.func;
-    run_new.dtype = move.dtype;
-    run_new.swap = move.swap;
-    run_new.op0 = move.op0.kind == OperandKindMemory || move_source.used;
-    run_new.op0_use = move_source;
-    run_new.op0_address = move_source.used ? address_t'(move_source.port)
-                                           : op0_binding_q.address + address_t'(move.op0.offset);
-    run_new.op1_memory = move.op1.kind == OperandKindMemory;
-    run_new.op1_address = op1_binding_q.address + address_t'(op1_offset);
-    run_new.arrival = move.op1.kind == OperandKindArrival;
-    run_new.fan_in = run_new.arrival && move.arrival.mode != PeerModeRank;
-    run_new.pool = pool_index_t'(move.arrival.peer);
-    run_new.source = rank_t'(move.arrival.peer);
-    run_new.local_ = move.local_.kind == OperandKindMemory || move_sink.used;
-    run_new.local_use = move_sink;
-    run_new.local_address = move_sink.used ? address_t'(move_sink.port)
-                                           : binding_i.address + address_t'(move.local_.offset);
-    run_new.put = puts;
-    run_new.get = gets;
-    run_new.send = move.remote.kind == RemoteKindMessage || puts;
-    run_new.eager = move.protocol != ProtocolRendezvous &&
-                    move_bytes_q <= message_bytes_t'(communicator_i.eager_limit);
-    run_new.fan_out = run_new.send && move.remote.mode != PeerModeRank;
-    run_new.peer = run_new.fan_out ? move_peer_q : rank_t'(gets ? move.arrival.peer : move.remote.peer);
-    run_new.tag = move.remote.tag;
-    run_new.bytes = move_bytes_q;
-    run_new.segment = segment_bytes_t'(communicator_i.segment_bytes);
-    outside = op0_beyond_q || op1_beyond_q ||
-              (move.local_.kind == OperandKindMemory && local_end_q > {1'b0, binding_i.bytes}) ||
-              ((puts || gets) && beyond_windows_q);
-  end
-
-  // A short message that follows no other move, from memory or of elements that a kernel has given: credit is all that it
-  // can want. (Credit that waits for anything but space could be what that needs.) Nothing else can take the elements, so
-  // with credit it goes on to space.
-  logic early_credit, early_asked_d, early_asked_q, early_credited_d, early_credited_q;
-  assign early_credit = exists && move.remote.kind == RemoteKindMessage && move.remote.mode == PeerModeRank &&
-                        move.op1.kind != OperandKindArrival && !move_sink.used && move.protocol != ProtocolRendezvous &&
-                        move_bytes <= message_bytes_t'(communicator_i.eager_limit) && follow_free_i && !held_i &&
-                        stream_ready_i;
 
   // --- how much may go
   // The next piece: a segment of what is left, known with the run, or the segment that has come.
   segment_bytes_t piece_d, piece_q, own;
   message_bytes_t end_d, end_q;                 // where it ends in its message
-  logic one_piece;                              // of the move that issues: its message is one segment
-  assign one_piece = move_bytes_q <= message_bytes_t'(communicator_i.segment_bytes);
   function automatic segment_bytes_t piece_of(message_bytes_t left, segment_bytes_t segment);
     return left < message_bytes_t'(segment) ? segment_bytes_t'(left) : segment;
   endfunction
@@ -520,13 +429,6 @@ module unisono_dispatcher
     run_d = run_q;
     progress_d = progress_q;
     segment_d = segment_q;
-    op0_binding_d = op0_binding_q;
-    op1_binding_d = op1_binding_q;
-    op0_beyond_d = op0_beyond_q;
-    op1_beyond_d = op1_beyond_q;
-    early_asked_d = early_asked_q && !credit_answer_i;
-    early_credited_d = early_credited_q || (early_asked_q && credit_answer_i && credit_granted_i);
-    generation_d = generation_q;
     walk_d = walk_q;
     index_d = index_q;
     count_d = count_q;
@@ -545,7 +447,7 @@ module unisono_dispatcher
     post_valid_o = 1'b0;
     head_valid_o = 1'b0;
     take_valid_o = 1'b0;
-    credit_take_o = 1'b0;
+    credit_take_o = early_take;
     space_valid_o = 1'b0;
     job_valid_o = 1'b0;
     consumed_valid_o = 1'b0;
@@ -586,7 +488,6 @@ module unisono_dispatcher
           issue_ready_o = 1'b1;
           look_valid_o = 1'b1;
           id_d = issue_id_i;
-          generation_d = issue_generation_i;
           move_read = 1'b1;
           state_d = StepBind0;
         end else if (wake_valid_i) begin
@@ -615,36 +516,17 @@ module unisono_dispatcher
         state_d = StepIdle;
       end
 
-      StepBind0: begin
-        // Credit for a short message that waits for nothing else is asked for meanwhile.
-        credit_take_o = early_credit;
-        early_asked_d = early_credit && credit_ready_i;
-        early_credited_d = 1'b0;
-        state_d = StepBind1;
-      end
-      StepBind1: begin
-        op0_binding_d = binding_i;
-        op0_beyond_d = beyond(move.op0.kind == OperandKindMemory, move.op0, move_bytes_q, binding_i);
-        op1_beyond_d = 1'b0;
-        state_d = move.op1.kind == OperandKindMemory || move.local_.kind == OperandKindMemory || puts || gets
-                      ? StepBind2 : StepDecode;
-      end
-      StepBind2: begin
-        op1_binding_d = binding_i;
-        op1_beyond_d = beyond(move.op1.kind == OperandKindMemory, move.op1, move_bytes_q, binding_i);
-        state_d = StepDecode;
-      end
+      // Credit for a short message that waits for nothing else is asked for meanwhile.
+      StepBind0: state_d = StepBind1;
+      StepBind1: state_d = move_binds ? StepBind2 : StepDecode;
+      StepBind2: state_d = StepDecode;
 
-      StepDecode: if (early_asked_q && !credit_answer_i) begin
-        // Its answer is on its way.
-      end else if ((puts || gets) && !decoding_q[1]) begin
-        // Nor is it known yet whether its window has these places.
-      end else begin
+      StepDecode: if (move_ready) begin
         run_write = 1'b1;
         progress_new = '0;
-        progress_new.credited = early_credited_d;
+        progress_new.credited = lowered.credited;
         progress_new.peers = move_peers;
-        progress_new.peer = move_peer_q;
+        progress_new.peer = lowered.peer;
         progress_new.made = !move_source.used;
         progress_write = 1'b1;
         run_d = run_new;
@@ -652,13 +534,13 @@ module unisono_dispatcher
         live_raise = 1'b1;
         piece_d = piece_of(run_new.bytes, run_new.segment);
         end_d = message_bytes_t'(piece_d);
-        if (outside) begin
+        if (lowered.outside) begin
           fail_valid_o = 1'b1;
           state_d = StepIdle;
           // Nothing of it is sent, but the credit that it has is given back.
           progress_new.done = 1'b1;
-          sender_write = early_credited_d;
-        end else if (!exists_q) begin
+          sender_write = lowered.credited;
+        end else if (!lowered.exists) begin
           consumed_valid_o = 1'b1;
           sent_valid_o = 1'b1;
           complete_valid_o = 1'b1;
@@ -666,7 +548,7 @@ module unisono_dispatcher
         end else begin
           sender_write = run_new.send && !run_new.put;
           state_d = run_new.fan_in ? StepListWait : run_new.arrival ? StepPost
-                    : early_credited_d && one_piece ? StepSpace : !run_new.fan_out && follow_free_i ? StepCredit : StepLook;
+                    : lowered.credited && lowered.one_piece ? StepSpace : !run_new.fan_out && follow_free_i ? StepCredit : StepLook;
           bytes_d = piece_d;
           walk_d = Posting;
           index_d = '0;
@@ -919,7 +801,7 @@ module unisono_dispatcher
             if (run_q.fan_out && run_q.send) begin
               // On to the next peer with the same segment, or to the first one with the next segment.
               progress_d.peers = next_any_q ? next_peers_q : move_peers;
-              progress_d.peer = next_any_q ? next_peer_q : move_peer_q;
+              progress_d.peer = next_any_q ? next_peer_q : lowered.peer;
               if (!next_any_q) progress_d.made = !move_source.used;
               progress_d.credited = 1'b0;
               progress_d.requested = 1'b0;
@@ -992,7 +874,7 @@ module unisono_dispatcher
   assign space_session_o = peer_i.session;
   assign space_bytes_o = bytes_q;
   assign event_id_o = id_q;
-  assign event_generation_o = state_q == StepDecode ? generation_q : run_q.generation;
+  assign event_generation_o = state_q == StepDecode ? run_new.generation : run_q.generation;
   assign fail_slot_o = id_q.slot;
   assign fail_code_o = ErrorCodeInvalidArgument;
 
@@ -1007,11 +889,6 @@ module unisono_dispatcher
       run_q <= '0;
       progress_q <= '0;
       segment_q <= '0;
-      op0_binding_q <= '0;
-      op1_binding_q <= '0;
-      op0_beyond_q <= 1'b0;
-      op1_beyond_q <= 1'b0;
-      generation_q <= '0;
       walk_q <= Posting;
       index_q <= '0;
       count_q <= '0;
@@ -1024,8 +901,6 @@ module unisono_dispatcher
       lane_q <= 1'b0;
       yields_q <= 1'b0;
       yields_peer_q <= '0;
-      early_asked_q <= 1'b0;
-      early_credited_q <= 1'b0;
       credit_asked_q <= 1'b0;
       space_asked_q <= 1'b0;
       issued_here_q <= 1'b0;
@@ -1039,11 +914,6 @@ module unisono_dispatcher
       run_q <= run_d;
       progress_q <= progress_d;
       segment_q <= segment_d;
-      op0_binding_q <= op0_binding_d;
-      op1_binding_q <= op1_binding_d;
-      op0_beyond_q <= op0_beyond_d;
-      op1_beyond_q <= op1_beyond_d;
-      generation_q <= generation_d;
       walk_q <= walk_d;
       index_q <= index_d;
       count_q <= count_d;
@@ -1056,8 +926,6 @@ module unisono_dispatcher
       lane_q <= lane_d;
       yields_q <= yields_d;
       yields_peer_q <= yields_peer_d;
-      early_asked_q <= early_asked_d;
-      early_credited_q <= early_credited_d;
       credit_asked_q <= credit_asked_d;
       space_asked_q <= space_asked_d;
       issued_here_q <= state_q == StepDecode;

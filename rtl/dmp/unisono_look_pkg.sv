@@ -68,6 +68,16 @@ package unisono_look_pkg;
     segment_bytes_t segment;
   } run_t;
 
+  // What is known of a move in Decode.
+  typedef struct packed {
+    run_t run;
+    logic exists;              // there is something to be done
+    logic outside;             // but not where it says
+    logic credited;            // it has credit
+    rank_t peer;               // the lowest of those that it sends to
+    logic one_piece;           // it is one segment
+  } lowered_t;
+
   // How far it is.
   typedef struct packed {
     logic [Ranks-1:0] peers;   // of a list: to whom the segment at `position` has yet to go
