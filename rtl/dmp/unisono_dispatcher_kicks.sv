@@ -1,13 +1,14 @@
 // Who kicks a move of the dispatcher, and which move is looked at next.
 //
 // A kick says that something may have changed for a move: a segment or a grant has come, its producer has made more, a
-// kernel's stream has moved, or the look before has left something to do (*again*). Credit for a peer concerns the moves
-// of all calls on its communicator that send to it: the slots are gone through in turn, one a cycle, and behind all other
-// kicks. A grant kicks whichever move sends to its pair. Kicked moves stand in a unisono_kick_queue, each once.
+// kernel's stream has moved, or the look before has left something to do (*again*). Credit for a peer concerns the
+// moves of all calls on its communicator that send to it: the slots are gone through in turn, one a cycle, and behind
+// all other kicks. A grant kicks whichever move sends to its pair. Kicked moves stand in a unisono_kick_queue, each
+// once.
 //
-// Latency: a kick that finds the queue empty is on offer 2 cycles later; again, a grant, and credit for a move of slot 0
-// after 3, of the slots behind it one more each. Throughput: one kick per cycle; a grant or a credit is taken when the
-// one before has kicked. In this order they go first: again, grants, segments, producers, streams, credit.
+// Latency: a kick that finds the queue empty is on offer 2 cycles later; again, a grant, and credit for a move of slot
+// 0 after 3, of the slots behind it one more each. Throughput: one kick per cycle; a grant or a credit is taken when
+// the one before has kicked. In this order they go first: again, grants, segments, producers, streams, credit.
 // Restrictions: nothing comes during the sweep after a reset.
 
 module unisono_dispatcher_kicks

@@ -1,13 +1,13 @@
 // Makes the run of a move that issues: regions become addresses, a list's first peer is found, places are compared with
 // what is bound, and a short message asks for credit meanwhile.
 //
-// Where the regions of op0, op1 and the local result stand is asked for one after the other, in Bind0, Bind1 and the last
-// step before Decode; each answer is compared when it comes. Of a peer's window the binding says only what the call adds
-// to places in it; where a put or get ends there is found in two cycles more.
+// Where the regions of op0, op1 and the local result stand is asked for one after the other, in Bind0, Bind1 and the
+// last step before Decode; each answer is compared when it comes. Of a peer's window the binding says only what the
+// call adds to places in it; where a put or get ends there is found in two cycles more.
 //
 // A short message that follows no other move, from memory or of elements that a kernel has given, can want nothing but
-// credit: it asks in Bind0. (Credit that waits for anything but space could be what that needs.) Nothing else can take the
-// elements, so with credit it goes on to space.
+// credit: it asks in Bind0. (Credit that waits for anything but space could be what that needs.) Nothing else can take
+// the elements, so with credit it goes on to space.
 //
 // Latency: from Bind0 to the run in Decode 2 cycles, 3 where op1 or the local result is in memory; Decode lasts while
 // ready_o is low. Throughput: one move at a time.

@@ -1,16 +1,16 @@
 // What the dispatcher knows of a call's slot and a peer: which move sends to it now, and what the peer has granted.
 //
-// A grant is of the message that is sent now, or of the next one, which may be granted before this one has ended. The two
-// differ in the lowest bit of their generation, by which they are kept. A grant that comes again raises the limit. If both
-// are there, the one that came first is of the message that is sent now.
+// A grant is of the message that is sent now, or of the next one, which may be granted before this one has ended. The
+// two differ in the lowest bit of their generation, by which they are kept. A grant that comes again raises the limit.
+// If both are there, the one that came first is of the message that is sent now.
 //
 // What is known by pair stands in LUT memory, and a count for each slot says whether anything is there, so that a call
 // that has sent everything is cleared at once.
 //
-// Latency: who sends, and whether a grant is there, in the cycle of the question, of what came before it; the grant itself
-// one cycle later; the slots' counts two cycles later. Throughput: one of each per cycle.
-// Restrictions: a reset leaves the memories as they are. Until they have been swept (every pair ended, with both its
-// grants, while sweeps_i) no grant comes and no message begins.
+// Latency: who sends, and whether a grant is there, in the cycle of the question, of what came before it; the grant
+// itself one cycle later; the slots' counts two cycles later. Throughput: one of each per cycle. Restrictions: a reset
+// leaves the memories as they are. Until they have been swept (every pair ended, with both its grants, while sweeps_i)
+// no grant comes and no message begins.
 
 module unisono_dispatcher_pairs
   import unisono_cclo_pkg::*;

@@ -1,13 +1,13 @@
-// What the dispatcher keeps of each place of the windows: the move as it came, the run that it has become, how far it is,
-// and whether the run is of the slot's present program.
+// What the dispatcher keeps of each place of the windows: the move as it came, the run that it has become, how far it
+// is, and whether the run is of the slot's present program.
 //
 // Runs of a call that is cleared stay in their memory. Whether a run is *live* is the difference of two bits, one that
 // making it writes and one that clearing its slot writes, so that all of a slot go at once.
 //
-// Latency: one cycle, and what is written in a cycle can be read from the next one on. So a run that is made counts as live
-// two cycles later. Throughput: one of each per cycle.
-// Restrictions: id_i is what next_id_i was in the cycle before. In the cycle after one in which something of a slot became
-// live or was cleared, neither happens in that slot.
+// Latency: one cycle, and what is written in a cycle can be read from the next one on. So a run that is made counts as
+// live two cycles later. Throughput: one of each per cycle. Restrictions: id_i is what next_id_i was in the cycle
+// before. In the cycle after one in which something of a slot became live or was cleared, neither happens in that
+// slot.
 
 module unisono_dispatcher_runs
   import unisono_spec_pkg::*;

@@ -1,14 +1,13 @@
 // A queue of places in which each stands at most once.
 //
 // Who kicks a place puts it at the end of the queue, unless it stands there already. So the queue has room for every
-// place there is, and refuses nothing. A place that is kicked in the cycle in which it leaves, or later, comes again: what
-// may have changed for it after it left is seen.
+// place there is, and refuses nothing. A place that is kicked in the cycle in which it leaves, or later, comes again:
+// what may have changed for it after it left is seen.
 //
 // Latency: what is kicked finds out in the next cycle whether it stands in the queue; in an empty one it is on offer 2
 // cycles after the kick. Throughput: one kick, and one that leaves, per cycle; a place that is kicked while it is on
-// offer stays there for another cycle.
-// Restrictions: after a reset every place must be swept, one per cycle, before the first kick: what stood in the queue is
-// gone, and who stood there is not.
+// offer stays there for another cycle. Restrictions: after a reset every place must be swept, one per cycle, before
+// the first kick: what stood in the queue is gone, and who stood there is not.
 
 module unisono_kick_queue #(
   parameter int unsigned Depth = 512,               // places

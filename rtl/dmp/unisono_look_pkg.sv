@@ -97,4 +97,124 @@ package unisono_look_pkg;
     message_bytes_t limit;
   } grant_t;
 
+  // Going through a list: what is done for each peer.
+  typedef enum logic [1:0] { WalkPost, WalkCheck, WalkDispatch } walk_e;
+
+  typedef enum logic [2:0] {
+    ListKeep,
+    ListPost,                  // from the beginning: arrivals are posted
+    ListCheck,                 // from the beginning: are all segments there?
+    ListDispatch,              // from the first peer: all go
+    ListCount,                 // the pool's word is how many there are: on to the first
+    ListNext
+  } list_command_e;
+
+  typedef struct packed {
+    walk_e walk;
+    logic counts;              // the pool is asked how many there are
+    logic first;
+    logic last;
+    logic makes;               // the segment is made as local result first
+    logic keeps;               // it is needed once more, for the next peer
+    logic more;                // of those that are sent to, some come after the present one:
+    logic [Ranks-1:0] peers;
+    rank_t peer;               // the first of them
+  } list_t;
+
+  // How much may go.
+  typedef struct packed {
+    segment_bytes_t own;       // without regard to grants
+    segment_bytes_t sized;
+    message_bytes_t end_;      // where the former ends
+    message_bytes_t after;     // where what goes ends
+    logic last;                // with its message
+    logic granted;             // there is a grant
+    logic parity;              // of this kind
+    logic waits;               // nothing may go yet
+  } size_t;
+
+  typedef struct packed {
+    logic compute;             // it is the compute lane
+    logic choose;
+    logic blocked;             // it overtakes, and waits
+    logic sent;                // the job has been handed over, and sends
+    logic clear;               // nobody waits any more
+  } lane_command_t;
+
+  // The look that is under way.
+  typedef struct packed {
+    step_e step;
+    move_id_t id;
+    logic offered;             // it is about the head of Rx
+    logic offer_answer;        // which has been answered in the cycle before
+    logic asks;                // what goes is a request to grant the message
+    logic cleared;
+    logic adopted;             // grants that came before the message have been asked for
+    logic credit_asked;        // a question is asked once
+    logic space_asked;
+    logic issued_here;         // the run was made in the cycle before, and is not read
+    segment_bytes_t bytes;     // of what goes
+  } look_t;
+
+  // What the look takes.
+  typedef struct packed {
+    logic issue;
+    logic wake;
+    logic next;
+    logic offer_answer;        // and whether the offer is accepted
+    logic offer_accepted;
+  } takes_t;
+
+  typedef struct packed {
+    logic read_move;
+    logic read_run;            // and its progress
+    logic run_write;
+    logic progress_write;
+    logic live_raise;
+    logic live_clear;
+  } memory_command_t;
+
+  // What others answer the look's questions.
+  typedef struct packed {
+    logic credit_ready;
+    logic credit_answer;
+    logic credit_granted;
+    logic credit_back_ready;
+    logic adopt_ready;
+    logic space_ready;
+    logic space_answer;
+    logic space_granted;
+    logic post_ready;
+    logic head_answer;
+    logic take_ready;
+    logic job_ready;
+  } answers_t;
+
+  // What may hold a move up.
+  typedef struct packed {
+    logic point_to_point;
+    logic to_switch;           // its peer is one
+    logic free;                // it has no producer
+    logic follows;             // its producers have made what its next segment reads
+    logic streams;             // its elements, or their room, are there
+    logic held;                // messages come before it
+    logic remote_busy;
+    logic overtakes;
+  } state_t;
+
+  // What is told in a cycle.
+  typedef struct packed {
+    logic begins;              // a look
+    logic parks;               // it ends
+    logic again;               // its move is looked at again
+    logic announced;
+    logic consumed;
+    logic sent;
+    logic complete;
+    logic fail;
+    logic remote_begin;
+    logic follow_waits;
+    logic stream_waits;
+  } events_t;
+
 endpackage
