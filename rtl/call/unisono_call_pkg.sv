@@ -54,6 +54,39 @@ package unisono_call_pkg;
     OrderGet = 3'd5
   } call_order_e;
 
+  typedef logic [8:0] communicator_place_t;          // in the communicator table; 256: beyond it
+
+  // A call that is admitted: what its descriptor says.
+  typedef struct packed {
+    call_place_e place;
+    call_order_e order;
+    communicator_place_t communicator;
+    logic [31:0] call_id;
+    logic [31:0] wait0;            // calls that it waits for; 0: none
+    logic [31:0] wait1;
+    logic [31:0] tag;
+    logic [31:0] deadline_us;
+    logic [1:0] mode;              // of a nop
+    logic src_stream;
+    logic dst_stream;
+    unisono_cclo_pkg::stream_port_t src_port;
+    unisono_cclo_pkg::stream_port_t dst_port;
+    call_code_t code;              // what is wrong with it; 0: nothing
+  } call_candidate_t;
+
+  // What the search has found for a candidate: the entries, if any, and how calls that it waits for have failed.
+  typedef struct packed {
+    logic twin;                    // an outstanding call of its requester has its id
+    logic wait0;
+    logic wait1;
+    logic order;                   // the last call of its order has not started
+    call_entry_t wait0_at;
+    call_entry_t wait1_at;
+    call_entry_t order_at;
+    call_code_t wait0_code;
+    call_code_t wait1_code;
+  } call_found_t;
+
   // A call on its way to the place where it is carried out.
   typedef struct packed {
     call_entry_t entry;
