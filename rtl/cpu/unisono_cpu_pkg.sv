@@ -152,4 +152,14 @@ package unisono_cpu_pkg;
 
   // verilator lint_on UNUSEDPARAM
 
+  // What decides which moves a call has.
+  typedef struct packed {
+    logic [63:0] count;
+    logic [31:0] root;
+    logic [31:0] communicator;
+    logic [DescriptorFlags-1:0] flags;
+    logic [31:0] head;
+    logic [31:0] state;
+  } call_key_t;
+
 endpackage
