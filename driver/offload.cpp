@@ -26,6 +26,13 @@ namespace unisono::driver {
 
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+/// What a place has been called for.
+enum CalledFor : std::uint32_t { kForOutput = 1, kForCalls = 2 };
+
+}  // namespace
+
 struct Offload::Place {
   explicit Place(Engine& of) : engine(&of) {}
   ~Place() {
@@ -48,15 +55,15 @@ struct Offload::Place {
   bool armed = false;   ///< `bell` is to be listened to
   Bell bell;
   Clock::time_point again{};  ///< when to look if it is not armed
+  bool for_calls = false;     ///< driven for the sake of calls, not only of what may have to be sent again
   bool later = false;         ///< `again` is when there is something to do, and not before
   /// When the thread will next see whether there is something to do, whatever happens. It is `max` from before the
   /// thread looks at the engine until it knows, so whoever has given the engine something, and then reads that the
   /// thread will look, is not forgotten.
   std::atomic<Clock::time_point> looks{Clock::time_point::max()};
-  std::atomic<bool> called{false};     ///< it is to be driven
-  std::atomic<bool> for_calls{false};  ///< for the sake of calls, not only of what may have to be sent again
-  std::atomic<bool> watched{false};    ///< the descriptor is to be rung
-  std::atomic<bool> stirred{false};    ///< the thread has done something since the descriptor was armed last
+  std::atomic<std::uint32_t> called{0};  ///< it is to be driven: `CalledFor`
+  std::atomic<bool> watched{false};      ///< the descriptor is to be rung
+  std::atomic<bool> stirred{false};      ///< the thread has done something since the descriptor was armed last
   std::atomic<int> descriptor{-1};
 };
 
@@ -176,12 +183,14 @@ class Helper {
     const std::lock_guard turn(place->at_it);
     Offload::Place& own = *place;
     if (own.engine == nullptr) return false;
-    if (own.called.exchange(false)) {
+    if (const std::uint32_t what = own.called.exchange(0); what != 0) {
       own.driven = true;
+      own.for_calls = own.for_calls || (what & kForCalls) != 0;
       own.bell.look = {};  // when it was armed, nothing was known of this call and its deadline
       if (std::exchange(own.later, false)) own.again = {};
     }
     const bool watched = own.watched.load();
+    if (watched && std::exchange(own.later, false)) own.again = {};  // who watches wants the bell to be armed
     if (!own.driven && !watched) return false;
     const Clock::time_point now = Clock::now();
     const bool rung = own.armed && own.bell.word->load(std::memory_order_seq_cst) != own.bell.armed;
@@ -214,12 +223,12 @@ class Helper {
         case Served::kIdle:
           tell(own);
           own.driven = false;
-          own.for_calls.store(own.called.load());
-          return own.called.load();
+          own.for_calls = false;
+          return own.called.load() != 0;
         case Served::kBusy:
           return true;
         case Served::kElsewhere:
-          own.later = !own.for_calls.load();
+          own.later = !own.for_calls;
           again(own, now + (own.later ? kOutputElsewhere : kElsewhere));
           tell(own);
           return false;
@@ -231,7 +240,7 @@ class Helper {
           return false;
         case Served::kLater:
           own.later = true;
-          own.for_calls.store(own.called.load());
+          own.for_calls = false;
           again(own, own.bell.look);
           tell(own);
           return false;
@@ -322,8 +331,8 @@ Offload::~Offload() {
 
 void Offload::wake(Clock::time_point due) {
   if (place_->looks.load() <= due) return;
-  if (due == kAtOnce) place_->for_calls.store(true);
-  if (!place_->called.exchange(true)) Helper::instance().stir();
+  const std::uint32_t what = due == kAtOnce ? kForCalls : kForOutput;
+  if ((place_->called.fetch_or(what) & what) == 0) Helper::instance().stir();
 }
 
 int Offload::descriptor() {

@@ -13,9 +13,9 @@ namespace {
 /// As long as nothing has been asked of the network there can only be newcomers: they are looked for once in so many
 /// rounds, and whenever a sleep ends.
 constexpr std::uint32_t kIdleRounds = 256;
-/// After so many rounds without news of the network it is looked at once in so many, while a companion is busy.
-constexpr std::uint32_t kQuietRounds = 16;
-constexpr std::uint32_t kBesideRounds = 4;
+/// After so many looks without news of the network the next one comes so much later, while a companion is busy.
+constexpr std::uint32_t kQuietLooks = 16;
+constexpr std::chrono::microseconds kBetweenLooks{4};
 
 }  // namespace
 
@@ -118,19 +118,24 @@ std::optional<std::span<const std::uint32_t>> MixedPoe::talkers() {
   return talkers_;
 }
 
+/// The companion first, and the network beside it only now and then, once it has been quiet: each look is a call of the
+/// system.
+bool MixedPoe::looks_at_network() {
+  if (!network_->in_use()) return ++rounds_ % kIdleRounds == 0;
+  if (companion_ == nullptr || quiet_ < kQuietLooks || !companion_->busy()) return true;
+  return now() - looked_at_ >= kBetweenLooks;
+}
+
+bool MixedPoe::polls_network() {
+  if (companion_ != nullptr) looked_at_ = now();
+  const bool news = network_->poll();
+  quiet_ = news ? 0 : quiet_ + 1;
+  return news;
+}
+
 bool MixedPoe::poll() {
   const bool came = companion_ != nullptr && companion_->poll();
-  ++rounds_;
-  // The companion first, and the network beside it only now and then, once it has been quiet: each look is a call.
-  const bool beside = companion_ != nullptr && quiet_ >= kQuietRounds && companion_->busy();
-  const bool looks = network_->in_use() ? !beside || rounds_ % kBesideRounds == 0 : rounds_ % kIdleRounds == 0;
-  if (looks) {
-    const bool news = network_->poll();
-    quiet_ = news ? 0 : quiet_ + 1;
-    if (!news && !came) return false;
-  } else if (!came) {
-    return false;
-  }
+  if (!(looks_at_network() && polls_network()) && !came) return false;
   came_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

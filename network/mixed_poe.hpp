@@ -53,7 +53,10 @@ class MixedPoe final : public Poe {
   void release(std::uint32_t peer, Lane lane) override;
   std::optional<std::span<const std::uint32_t>> talkers() override;
   void land_in(Landings* landings) override { network_->land_in(landings); }
-  void hold(bool holds) override { network_->hold(holds); }
+  void hold(bool holds) override {
+    quiet_ = 0;  // what is held goes with the next poll
+    network_->hold(holds);
+  }
 
   bool poll() override;
   bool has_output() const override { return network_->has_output(); }
@@ -80,6 +83,8 @@ class MixedPoe final : public Poe {
  private:
   bool is_here(std::uint32_t endpoint) const { return seats_[endpoint].host == seats_[self_].host; }
   const Seat& seat(std::uint32_t endpoint) const;
+  bool looks_at_network();
+  bool polls_network();
 
   std::uint32_t self_;
   std::vector<Seat> seats_;
@@ -90,7 +95,8 @@ class MixedPoe final : public Poe {
   std::vector<std::uint32_t> talkers_;  ///< first those of this host, who may always have sent something
   std::size_t here_ = 0;                ///< how many those are
   std::uint32_t rounds_ = 0;
-  std::uint32_t quiet_ = 0;  ///< looks at the network in a row that brought nothing
+  std::uint32_t quiet_ = 0;                            ///< looks at the network in a row that brought nothing
+  std::chrono::steady_clock::time_point looked_at_{};  ///< when it was looked at last, while there is a companion
   Companion* companion_ = nullptr;
   std::unique_ptr<tcp::Watch> both_;  ///< of the network and the companion, once there is one
   std::uint32_t network_watched_ = 0;

@@ -18,10 +18,11 @@ namespace {
 constexpr std::byte kCardMark{0x57};
 constexpr std::chrono::seconds kPatienceAtEnd{1};
 /// What a dead peer's data way may still hold is taken in so many polls.
-constexpr int kLastPolls = 64;
-/// The lifeline is looked at once in so many rounds where it carries no data; in those that have brought some, seldom.
-constexpr unsigned kRounds = 4;
-constexpr unsigned kBusyRounds = 16;
+constexpr int kLastPolls = 2048;
+/// The lifeline is looked at so often where it carries no data, and less while other networks bring some. A round
+/// without a call of the system takes a fraction of that, and who polls more seldom looks every time.
+constexpr std::chrono::microseconds kBetweenLooks{4};
+constexpr std::chrono::microseconds kBetweenLooksBesideNews{20};
 
 struct NamedCard {
   std::string name;
@@ -350,6 +351,7 @@ void Ways::land_in(Landings* landings) {
 }
 
 void Ways::hold(bool holds) {
+  looked_at_ = {};  // what is held goes with the next poll
   lifeline_->hold(holds);
   for (const auto& other : others_) other->hold(holds);
 }
@@ -363,13 +365,14 @@ bool Ways::poll() {
   bool news = false;
   for (const auto& other : others_) news = other->poll() || news;
   // Where data go by other networks the lifeline has little to say, and each look at it is a call of the system.
-  const bool looks = lifeline_carries_ || !choosing_.empty() || ++unlooked_ >= (news ? kBusyRounds : kRounds);
+  const Clock::time_point now = Clock::now();
+  const bool looks =
+      lifeline_carries_ || !choosing_.empty() || now - looked_at_ >= (news ? kBetweenLooksBesideNews : kBetweenLooks);
   const bool signs = looks && lifeline_->poll();
-  if (looks) unlooked_ = 0;
+  if (looks) looked_at_ = now;
   news = news || signs;
   if (signs) bury();
-  if (!choosing_.empty() && (news || Clock::now() >= next_look_)) {
-    const Clock::time_point now = Clock::now();
+  if (!choosing_.empty() && (news || now >= next_look_)) {
     for (std::size_t i = choosing_.size(); i > 0; --i) {
       const std::uint32_t peer = choosing_[i - 1];
       if (!choose(peer, now)) continue;

@@ -21,7 +21,9 @@ constexpr int kSegment = 103;
 constexpr int kJoin = 104;
 constexpr int kWantedMemory = 4 * 1024 * 1024;
 
-void set(int socket, int level, int name, int value) { setsockopt(socket, level, name, &value, sizeof value); }
+bool set(int socket, int level, int name, int value) {
+  return setsockopt(socket, level, name, &value, sizeof value) == 0;
+}
 
 struct Control {
   alignas(cmsghdr) std::array<std::byte, 128> bytes;
@@ -42,8 +44,9 @@ Port::Port(const ImpairmentSettings& impairment) : impairment_(impairment) {
   }
   const int fd = socket_.get();
   port_ = tcp::local_address(fd).port;
-  set(fd, SOL_SOCKET, SO_RCVBUF, kWantedMemory);
-  set(fd, SOL_SOCKET, SO_SNDBUF, kWantedMemory);
+  // More than the system gives everybody, where this process may ask for it.
+  if (!set(fd, SOL_SOCKET, SO_RCVBUFFORCE, kWantedMemory)) set(fd, SOL_SOCKET, SO_RCVBUF, kWantedMemory);
+  if (!set(fd, SOL_SOCKET, SO_SNDBUFFORCE, kWantedMemory)) set(fd, SOL_SOCKET, SO_SNDBUF, kWantedMemory);
   int given = 0;
   socklen_t bytes = sizeof given;
   if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &given, &bytes) == 0) memory_ = static_cast<std::size_t>(given);

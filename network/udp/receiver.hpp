@@ -30,7 +30,7 @@ class Receiver {
   bool ack_due(Time now) const {
     return at_once_ || (unsaid_ >= 2 && unsaid_bytes_ >= kMostUnsaidBytes) || ack_at_ <= now;
   }
-  /// Whether it is to be said even before somebody is given what has come.
+  /// Whether what is due is to be said even before somebody is given what has come.
   bool ack_presses(Time now) const { return at_once_ || unsaid_ >= kMostUnsaid || ack_at_ <= now; }
   Time deadline() const { return at_once_ ? Time::min() : ack_at_; }
   /// Something is to be said in any case.

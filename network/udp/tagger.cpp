@@ -8,6 +8,10 @@
 #include <algorithm>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace unisono::udp {
 
 namespace {
@@ -24,11 +28,19 @@ FourWords load(const std::byte* at) {
 
 /// The sum of the products of words at the same place, each of the even places and of the odd ones.
 TwoWords products(FourWords one, FourWords other) {
-  constexpr std::uint64_t kLow = 0xFFFF'FFFF;
-  const TwoWords low = {kLow, kLow};
   const auto a = reinterpret_cast<TwoWords>(one);
   const auto b = reinterpret_cast<TwoWords>(other);
+#if defined(__SSE2__)
+  // Compilers make whole products of 64 bits of what is below, of three instructions each.
+  const auto product = [](TwoWords left, TwoWords right) {
+    return reinterpret_cast<TwoWords>(_mm_mul_epu32(reinterpret_cast<__m128i>(left), reinterpret_cast<__m128i>(right)));
+  };
+  return product(a, b) + product(a >> 32, b >> 32);
+#else
+  constexpr std::uint64_t kLow = 0xFFFF'FFFF;
+  const TwoWords low = {kLow, kLow};
   return (a & low) * (b & low) + (a >> 32) * (b >> 32);
+#endif
 }
 
 const unsigned char* unsigned_of(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }

@@ -298,9 +298,8 @@ void UdpNetwork::say(Incomings& session) {
 }
 
 bool UdpNetwork::has_output() const {
-  // What was sent may have to be sent again.
-  return std::any_of(calling_.begin(), calling_.end(),
-                     [](const Outgoing* session) { return !session->over && !session->sender.delivered(); });
+  // What was sent may have to be sent again, and what has come is to be acknowledged.
+  return output_due() != Clock::time_point::max();
 }
 
 UdpNetwork::Clock::time_point UdpNetwork::output_due() const {
@@ -310,6 +309,9 @@ UdpNetwork::Clock::time_point UdpNetwork::output_due() const {
     // What has not been sent yet waits for acknowledgements, which only a poll takes.
     if (!session->open || batch_of_ == session || !session->sender.all_sent()) return Clock::time_point::min();
     due = std::min(due, session->sender.deadline(now_));
+  }
+  for (const Incomings* const session : called_) {
+    if (!session->over) due = std::min(due, session->receiver.deadline());
   }
   return due;
 }

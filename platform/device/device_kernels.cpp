@@ -66,7 +66,7 @@ void DeviceCalls::admit_prepared(const KernelRun& kernel, std::vector<std::uniqu
     if (!prepared.back()->hooks) continue;
     throw Error(ErrorCode::kUnsupported,
                 formatted("{}, which was prepared for kernel {}: the host has work to do before and after it, which "
-                          "no kernel can ask for; leave out compression, datatypes and operators of its own",
+                          "no kernel can ask for; leave out compression, factors, datatypes and operators of its own",
                           name_of(request->call.collective), kernel.name()));
   }
 }

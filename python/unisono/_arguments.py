@@ -38,10 +38,10 @@ def wire_datatype(operation: str, given: Any) -> Datatype:
 def factor(operation: str, name: str, given: Any) -> float | None:
     """A factor; None stands for none."""
     try:
-        if isinstance(given, str | bytes | bool | np.bool_):
+        if isinstance(given, str | bytes | bool | np.bool_) or np.iscomplexobj(given):
             raise TypeError
         return None if given is None else float(given)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # the last one of torch's tensors
         raise InvalidArgumentError(f"{operation}: {name} is {given!r}; pass a number, or None") from None
 
 

@@ -24,7 +24,8 @@ constexpr std::chrono::seconds kForAll{4 * kPatience};
 constexpr std::uint32_t kShadows = 0x8000'0000;
 /// While no call is carried, the socket is looked at once in so many rounds, and when something has woken the engine.
 constexpr std::uint32_t kIdleRounds = 64;
-constexpr std::uint32_t kUnlooked = 4;
+/// So long there is no look at what comes to this rank alone, while results come by a group.
+constexpr std::chrono::microseconds kBetweenLooks{4};
 /// Bytes of a datagram for which there is room in any case.
 constexpr std::size_t kLeastLongest = std::size_t{16} * 1024;
 /// Freed communicators are kept for so many times the patience: a rank that lacks a result notices within one of them
@@ -319,8 +320,8 @@ bool Aggregation::poll() {
     grouped = (group.datagrams && group.datagrams->receive(take) != 0) || grouped;
   }
   if (grouped) by_group_ = true;
-  if (!by_group_ || ++unlooked_ >= kUnlooked) {
-    unlooked_ = 0;
+  if (!by_group_ || now - looked_at_ >= kBetweenLooks) {
+    looked_at_ = now;
     std::size_t came = 0;
     while ((came = datagrams_->receive(take)) == Datagrams::kBatch) now = std::chrono::steady_clock::now();
     if (came != 0 && !grouped) by_group_ = false;

@@ -4,12 +4,15 @@
 #include <net/if.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <mutex>
 #include <new>
+#include <span>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "network/secret.hpp"
 
 namespace unisono::slots {
 
@@ -44,12 +47,12 @@ void add(PoolTraffic& sum, const PoolTraffic& more) {
 }  // namespace
 
 PoolTable::PoolTable(std::string name, std::string secret, std::uint32_t places,
-                     std::vector<std::unique_ptr<Worker>>& workers, Parent* parent, std::string group)
+                     std::vector<std::unique_ptr<Worker>>& workers, Parent* parent, ResultGroups groups)
     : name_(std::move(name)),
       secret_(std::move(secret)),
       workers_(workers),
       parent_(parent),
-      group_(std::move(group)),
+      groups_(std::move(groups)),
       places_(places) {}
 
 std::vector<TableAnswer> PoolTable::make(CallerId caller, std::uint32_t number, const PoolRequest& request) {
@@ -133,7 +136,8 @@ PoolAnswer PoolTable::make_new(const PoolRequest& request) {
     entry.pool = std::make_shared<HostedPool>(request, *request.node(name_), std::as_bytes(std::span(secret_)),
                                               entry.worker->datagrams(), last_generation_,
                                               parent_ == nullptr ? nullptr : &parent_->answers());
-    if (const auto group = tcp::parse_address(group_)) {
+    entry.group = group_of(request);
+    if (const auto group = tcp::parse_address(entry.group)) {
       entry.pool->use_group(entry.worker->datagrams().reachable(*group, 0), request.id,
                             std::as_bytes(std::span(secret_)));
     }
@@ -156,11 +160,21 @@ PoolAnswer PoolTable::make_new(const PoolRequest& request) {
   }
 }
 
+/// A group of a communicator is joined by all ranks of its own only. So those of the loopback are for the first one of
+/// a job, which most calls use, and further ones get no results of each other; ranks listen to one more place at most.
+std::string PoolTable::group_of(const PoolRequest& request) const {
+  if (groups_.at_loopback == 0) return groups_.of_all;
+  if (const auto job = jobs_.find(request.job); job != jobs_.end() && job->second.pools != 0) return {};
+  std::array<std::uint8_t, 2> drawn{};
+  fill_random(std::as_writable_bytes(std::span(drawn)));
+  return formatted("239.255.{}.{}:{}", drawn[0], drawn[1], groups_.at_loopback);
+}
+
 PoolAnswer PoolTable::answer_of(Entry& entry) const {
   PoolAnswer answer;
   answer.made = true;
   answer.port = entry.worker->port();
-  if (entry.pool->has_group()) answer.group = group_;
+  if (entry.pool->has_group()) answer.group = entry.group;
   answer.generation = entry.worker->with_lock([&] { return entry.pool->pool().generation(); });
   return answer;
 }

@@ -28,6 +28,13 @@ struct TableAnswer {
   join::Blob body;
 };
 
+/// To which groups results for all go.
+struct ResultGroups {
+  std::string of_all;  ///< ADDRESS:PORT of a group of IPv4; empty: none
+  std::uint16_t at_loopback =
+      0;  ///< not 0: the first communicator of each job has a group of the loopback at this port
+};
+
 /// A pool lives as long as a connection wants it, and a little longer: whoever has its last result may end, while
 /// others still ask for theirs. One thread.
 class PoolTable {
@@ -37,7 +44,7 @@ class PoolTable {
 
   /// `parent` is null if this switch has none. All must outlive the table.
   PoolTable(std::string name, std::string secret, std::uint32_t places, std::vector<std::unique_ptr<Worker>>& workers,
-            Parent* parent, std::string group = {});
+            Parent* parent, ResultGroups groups = {});
 
   /// Makes the pool that a caller asks for, or notes that it wants it, too. Answers: none yet, if the switch above is
   /// asked first.
@@ -88,6 +95,7 @@ class PoolTable {
     Worker* worker = nullptr;
     std::uint64_t places = 0;
     std::uint64_t serial = 0;
+    std::string group;  ///< to which its results go; empty: none
     std::map<Func, OwnOperator> operators;
     bool pending = false;  ///< the switch above has not answered yet
     std::set<CallerId> wanted_by;
@@ -111,6 +119,7 @@ class PoolTable {
   PoolAnswer answer_of(Entry& entry) const;
   Entries::iterator erase(Entries::iterator entry);
   Entries::iterator unwanted(Entries::iterator entry);
+  std::string group_of(const PoolRequest& request) const;
   Worker& worker_of(std::uint64_t number) const;
   PoolReport report(const Entry& entry) const;
 
@@ -118,7 +127,7 @@ class PoolTable {
   const std::string secret_;
   std::vector<std::unique_ptr<Worker>>& workers_;
   Parent* const parent_;
-  const std::string group_;  ///< for results; empty: none
+  const ResultGroups groups_;
   Places places_;
   Entries pools_;
   std::map<std::uint64_t, PoolId> numbers_;  ///< in datagrams

@@ -1,7 +1,6 @@
 #include "switch/service/service.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <charconv>
 #include <span>
@@ -13,7 +12,6 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "engine/kernels.hpp"
-#include "network/secret.hpp"
 #include "platform/join/hexadecimal.hpp"
 #include "switch/control.hpp"
 #include "switch/handler_control.hpp"
@@ -76,14 +74,6 @@ Blob blob_of(const std::string& text) {
 
 constexpr std::string_view kNoGroup = "off";
 
-/// A group of those that stay within an organisation (RFC 2365), at a port that is this switch's; what goes to it by
-/// the loopback stays on the host. The rest of the address keeps switches of one port and several addresses apart.
-std::string group_of_loopback(std::uint16_t port) {
-  std::array<std::uint8_t, 2> drawn{};
-  fill_random(std::as_writable_bytes(std::span(drawn)));
-  return formatted("239.255.{}.{}:{}", drawn[0], drawn[1], port);
-}
-
 ServiceSettings checked(ServiceSettings settings) {
   const auto refuse = [](const std::string& text) { throw Error(ErrorCode::kInvalidArgument, "the switch: " + text); };
   constexpr std::size_t kLeastSecret = 16;
@@ -141,15 +131,8 @@ class Service::Parts final : public CallersHandler {
           settings_.uplink, settings_.secret, name, [this] { bell_.ring(); }, settings_.say);
       parent_->connect_first(Clock::now() + kForUplink);
     }
-    const auto own = tcp::parse_address(place.host);
-    const bool at_one = own && !own->six && !own->unspecified();
-    std::string group = settings_.multicast;
-    if (group.empty() && at_one && own->loopback()) group = group_of_loopback(port);
-    if (group == kNoGroup) group.clear();
-    table_ = std::make_unique<PoolTable>(name, settings_.secret, settings_.slots, workers_, parent_.get(), group);
-    if (!group.empty() && at_one) {
-      for (const auto& worker : workers_) worker->datagrams().sends_to_groups_by(*own);
-    }
+    table_ = std::make_unique<PoolTable>(name, settings_.secret, settings_.slots, workers_, parent_.get(),
+                                         result_groups(place.host));
     handlers_ = std::make_unique<Handlers>(settings_.handlers, [this] { bell_.ring(); });
     callers_ = std::make_unique<Callers>(std::move(listener), settings_.secret, name, *this);
   }
@@ -190,6 +173,21 @@ class Service::Parts final : public CallersHandler {
   }
 
   /// The same number for TCP and UDP; in `place`, then.
+  /// What goes to a group leaves by the address that the switch listens at. Whoever reaches one of the loopback is on
+  /// this host, and so is what goes to a group by it.
+  ResultGroups result_groups(const std::string& host) const {
+    if (settings_.multicast == kNoGroup) return {};
+    const auto own = tcp::parse_address(host);
+    bool leaves_by_it = own && !own->six && !own->unspecified();
+    const bool at_loopback = leaves_by_it && own->loopback();
+    if (settings_.multicast.empty() && !at_loopback) return {};
+    for (const auto& worker : workers_) {
+      leaves_by_it = leaves_by_it && worker->datagrams().sends_to_groups_by(*own);
+    }
+    if (!settings_.multicast.empty()) return {.of_all = settings_.multicast};
+    return {.at_loopback = leaves_by_it ? port : std::uint16_t{0}};
+  }
+
   join::Descriptor take_ports(join::HostPort& place) {
     constexpr int kTries = 32;
     const bool any = place.port == 0;

@@ -177,7 +177,7 @@ typedef struct {
  * 255; kernels use <unisono/kernel.hpp> for it. docs/streams.md has the rules.
  *
  * With pre_scale a reduction (reduce, allreduce, reduce_scatter(v), scan, exscan) multiplies what this rank gives
- * before it is folded, src as it stands being left alone; ranks may give different factors, or none. With post_scale it
+ * before it is folded, and src is left as it is; ranks may give different factors, or none. With post_scale it
  * multiplies the result at its end; all ranks give the same. Both are read as the call is checked, and need not last.
  * They are for floating point and complex datatypes: the factor is rounded to what is computed in (fp32 for fp16, bf16,
  * fp32 and complex64), the product once. Not with a stream port (docs/factors.md). */

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "core/error.hpp"
 #include "tests/cpp/network/udp_job.hpp"
@@ -163,6 +165,30 @@ TEST(UdpTraffic, WhatHasGoneIsDueOnlyWhenItMayHaveToGoAgain) {
     return received == sent && job[0].delivered(1);
   });
   EXPECT_EQ(job[0].output_due(), test::Clock::time_point::max());
+}
+
+TEST(UdpTraffic, WhoHasAMessageOwesItsAcknowledgementForAMillisecond) {
+  udp::UdpSettings settings = udp_loopback();
+  settings.largest_datagram = 1400;
+  UdpJob job(2, settings);
+  auto sender = job.poe(0);
+  auto receiver = job.poe(1);
+  ASSERT_TRUE(try_send(sender, 1, Lane::kData, 0, 10));
+  job.drive([&] { return try_receive(receiver, 0, Lane::kData, 0, 10); });
+  job.drive([&] { return job[0].delivered(1) && !job[1].has_output(); });
+  ASSERT_TRUE(try_send(sender, 1, Lane::kData, 1, 4000));
+  // The reader goes away as soon as it has the message, as a blocking call does.
+  const auto late = test::Clock::now() + std::chrono::seconds(30);
+  while (!try_receive(receiver, 0, Lane::kData, 1, 4000) && test::Clock::now() < late) job[1].poll();
+  if (job[1].has_output()) {  // else it was so slow that it was time
+    EXPECT_LE(job[1].output_due(), test::Clock::now() + std::chrono::milliseconds(1));
+    std::this_thread::sleep_until(job[1].output_due());
+    job[1].poll();
+  }
+  EXPECT_FALSE(job[1].has_output());
+  const auto soon = test::Clock::now() + std::chrono::seconds(30);
+  while (!job[0].delivered(1) && test::Clock::now() < soon) job[0].poll();
+  EXPECT_TRUE(job[0].delivered(1)) << "nobody asked for it, and the reader has not looked again";
 }
 
 TEST(UdpTraffic, AMessageStaysWhereItIsUntilItIsReleased) {

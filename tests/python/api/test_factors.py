@@ -319,7 +319,7 @@ def test_what_has_no_factors() -> None:
             for factor in ("pre_scale", "post_scale"):
                 with pytest.raises(unisono.UnsupportedError, match=r"factor|pre_scale|post_scale"):
                     call(**{factor: 2.0})
-        for wrong in ("2", True, [1.0], np.ones(2)):
+        for wrong in ("2", True, [1.0], np.ones(2), 1j, np.complex64(1 + 2j), np.array(1j)):
             with pytest.raises(unisono.InvalidArgumentError, match="pass a number, or None"):
                 comm.allreduce(mine, pre_scale=wrong)  # type: ignore[arg-type]
         same(comm.allreduce(mine, pre_scale=np.float32(0.5)), mine * (0.5 * comm.size))
