@@ -73,6 +73,9 @@ namespace {
 constexpr std::chrono::microseconds kElsewhere{500};
 /// The same if there are no calls: that thread says when it leaves, and what it leaves is not due so soon.
 constexpr std::chrono::microseconds kOutputElsewhere{2000};
+/// So much later than asked for does nobody harm to whom it is not urgent: a program that calls on and on, each time
+/// with something that is due a little sooner than the thread will look, need not stir it each time.
+constexpr std::chrono::microseconds kSlack{2000};
 constexpr std::chrono::microseconds kUnheard{1000};
 /// How long it stays with an engine that has no bell, if there are others.
 constexpr std::chrono::microseconds kShortSlice{200};
@@ -330,7 +333,7 @@ Offload::~Offload() {
 }
 
 void Offload::wake(Clock::time_point due) {
-  if (place_->looks.load() <= due) return;
+  if (due != kAtOnce && place_->looks.load() - kSlack <= due) return;
   const std::uint32_t what = due == kAtOnce ? kForCalls : kForOutput;
   if ((place_->called.fetch_or(what) & what) == 0) Helper::instance().stir();
 }

@@ -28,7 +28,8 @@ class Offload {
 
   static constexpr std::chrono::steady_clock::time_point kAtOnce = std::chrono::steady_clock::time_point::min();
   /// There are calls to make progress on, or messages that may have to be sent again: the thread does so until there
-  /// are none, from `due` on at the latest. If it will look by then anyway it is left alone, which costs nothing.
+  /// are none, from `due` on or some milliseconds later. If it will look by then anyway it is left alone, which costs
+  /// nothing.
   void wake(std::chrono::steady_clock::time_point due = kAtOnce);
 
   /// A descriptor that is readable when there may be progress to make, since it was armed last; made as it is first

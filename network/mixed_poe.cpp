@@ -13,9 +13,11 @@ namespace {
 /// As long as nothing has been asked of the network there can only be newcomers: they are looked for once in so many
 /// rounds, and whenever a sleep ends.
 constexpr std::uint32_t kIdleRounds = 256;
-/// After so many looks without news of the network the next one comes so much later, while a companion is busy.
+/// After so many looks without news of the network the next ones come so many rounds or so much later, while a
+/// companion is busy.
 constexpr std::uint32_t kQuietLooks = 16;
-constexpr std::chrono::microseconds kBetweenLooks{4};
+constexpr std::uint32_t kRoundsBeside = 4;
+constexpr std::chrono::microseconds kLongestUnlooked{200};
 
 }  // namespace
 
@@ -121,9 +123,10 @@ std::optional<std::span<const std::uint32_t>> MixedPoe::talkers() {
 /// The companion first, and the network beside it only now and then, once it has been quiet: each look is a call of the
 /// system.
 bool MixedPoe::looks_at_network() {
-  if (!network_->in_use()) return ++rounds_ % kIdleRounds == 0;
+  ++rounds_;
+  if (!network_->in_use()) return rounds_ % kIdleRounds == 0;
   if (companion_ == nullptr || quiet_ < kQuietLooks || !companion_->busy()) return true;
-  return now() - looked_at_ >= kBetweenLooks;
+  return rounds_ % kRoundsBeside == 0 || now() - looked_at_ >= kLongestUnlooked;
 }
 
 bool MixedPoe::polls_network() {

@@ -19,10 +19,11 @@ constexpr std::byte kCardMark{0x57};
 constexpr std::chrono::seconds kPatienceAtEnd{1};
 /// What a dead peer's data way may still hold is taken in so many polls.
 constexpr int kLastPolls = 2048;
-/// The lifeline is looked at so often where it carries no data, and less while other networks bring some. A round
-/// without a call of the system takes a fraction of that, and who polls more seldom looks every time.
-constexpr std::chrono::microseconds kBetweenLooks{4};
-constexpr std::chrono::microseconds kBetweenLooksBesideNews{20};
+/// The lifeline is looked at once in so many rounds where it carries no data, more seldom beside news of others, but
+/// always after so long: who polls now and then must not wait for many rounds.
+constexpr unsigned kRounds = 4;
+constexpr unsigned kRoundsBesideNews = 16;
+constexpr std::chrono::microseconds kLongestUnlooked{200};
 
 struct NamedCard {
   std::string name;
@@ -366,10 +367,13 @@ bool Ways::poll() {
   for (const auto& other : others_) news = other->poll() || news;
   // Where data go by other networks the lifeline has little to say, and each look at it is a call of the system.
   const Clock::time_point now = Clock::now();
-  const bool looks =
-      lifeline_carries_ || !choosing_.empty() || now - looked_at_ >= (news ? kBetweenLooksBesideNews : kBetweenLooks);
+  const bool looks = lifeline_carries_ || !choosing_.empty() || ++unlooked_ >= (news ? kRoundsBesideNews : kRounds) ||
+                     now - looked_at_ >= kLongestUnlooked;
   const bool signs = looks && lifeline_->poll();
-  if (looks) looked_at_ = now;
+  if (looks) {
+    looked_at_ = now;
+    unlooked_ = 0;
+  }
   news = news || signs;
   if (signs) bury();
   if (!choosing_.empty() && (news || now >= next_look_)) {

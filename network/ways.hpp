@@ -118,6 +118,7 @@ class Ways final : public Network {
   Clock::time_point next_look_ = Clock::time_point::max();
   bool news_ = false;
   bool lifeline_carries_ = false;  ///< data of a pair
+  unsigned unlooked_ = 0;          ///< rounds since the lifeline was looked at
   Clock::time_point looked_at_{};  ///< when the lifeline was looked at last
 };
 

@@ -24,8 +24,9 @@ constexpr std::chrono::seconds kForAll{4 * kPatience};
 constexpr std::uint32_t kShadows = 0x8000'0000;
 /// While no call is carried, the socket is looked at once in so many rounds, and when something has woken the engine.
 constexpr std::uint32_t kIdleRounds = 64;
-/// So long there is no look at what comes to this rank alone, while results come by a group.
-constexpr std::chrono::microseconds kBetweenLooks{4};
+/// So many rounds, and so long, there is no look at what comes to this rank alone, while results come by a group.
+constexpr std::uint32_t kUnlookedRounds = 4;
+constexpr std::chrono::microseconds kLongestUnlooked{200};
 /// Bytes of a datagram for which there is room in any case.
 constexpr std::size_t kLeastLongest = std::size_t{16} * 1024;
 /// Freed communicators are kept for so many times the patience: a rank that lacks a result notices within one of them
@@ -320,8 +321,9 @@ bool Aggregation::poll() {
     grouped = (group.datagrams && group.datagrams->receive(take) != 0) || grouped;
   }
   if (grouped) by_group_ = true;
-  if (!by_group_ || now - looked_at_ >= kBetweenLooks) {
+  if (!by_group_ || ++unlooked_ >= kUnlookedRounds || now - looked_at_ >= kLongestUnlooked) {
     looked_at_ = now;
+    unlooked_ = 0;
     std::size_t came = 0;
     while ((came = datagrams_->receive(take)) == Datagrams::kBatch) now = std::chrono::steady_clock::now();
     if (came != 0 && !grouped) by_group_ = false;

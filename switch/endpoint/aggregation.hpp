@@ -92,8 +92,9 @@ class Aggregation final : private CallCarrier, private Companion {
     std::uint32_t watched = 0;
   };
   std::map<std::string, Group> groups_;
-  bool by_group_ = false;  ///< results have come by one of them of late
-  Time looked_at_{};       ///< when it was looked at last what comes to this rank alone
+  bool by_group_ = false;       ///< results have come by one of them of late
+  std::uint32_t unlooked_ = 0;  ///< polls since the last look at what comes to this rank alone
+  Time looked_at_{};            ///< when that was
   std::map<std::uint32_t, std::shared_ptr<WindowsToSwitch>> windows_;  ///< by the switch's place among the addresses
   Time armed_ = Time::max();
   std::uint32_t idle_rounds_ = 0;

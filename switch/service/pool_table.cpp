@@ -160,10 +160,12 @@ PoolAnswer PoolTable::make_new(const PoolRequest& request) {
   }
 }
 
-/// A group of a communicator is joined by all ranks of its own only. So those of the loopback are for the first one of
-/// a job, which most calls use, and further ones get no results of each other; ranks listen to one more place at most.
+/// A group of the loopback is for the first communicator of a job, which most calls use: ranks then listen to one more
+/// place at most, and get nothing that is not theirs. It pays where each of them has a core and waits for the other
+/// datagrams to be sent; where they share cores they wait for those, and one that wakes all of them at once costs more.
 std::string PoolTable::group_of(const PoolRequest& request) const {
   if (groups_.at_loopback == 0) return groups_.of_all;
+  if (request.node(name_)->below.size() >= groups_.cores) return {};
   if (const auto job = jobs_.find(request.job); job != jobs_.end() && job->second.pools != 0) return {};
   std::array<std::uint8_t, 2> drawn{};
   fill_random(std::as_writable_bytes(std::span(drawn)));

@@ -31,8 +31,10 @@ struct TableAnswer {
 /// To which groups results for all go.
 struct ResultGroups {
   std::string of_all;  ///< ADDRESS:PORT of a group of IPv4; empty: none
-  std::uint16_t at_loopback =
-      0;  ///< not 0: the first communicator of each job has a group of the loopback at this port
+  /// Not 0: the first communicator of each job has a group of the loopback at this port, if it has fewer members than
+  /// there are `cores`.
+  std::uint16_t at_loopback = 0;
+  std::size_t cores = 0;
 };
 
 /// A pool lives as long as a connection wants it, and a little longer: whoever has its last result may end, while

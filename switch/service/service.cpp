@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <charconv>
 #include <span>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/call.hpp"
+#include "core/cores.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "engine/kernels.hpp"
@@ -185,7 +187,10 @@ class Service::Parts final : public CallersHandler {
       leaves_by_it = leaves_by_it && worker->datagrams().sends_to_groups_by(*own);
     }
     if (!settings_.multicast.empty()) return {.of_all = settings_.multicast};
-    return {.at_loopback = leaves_by_it ? port : std::uint16_t{0}};
+    std::size_t cores = 0;
+    for (const std::uint64_t word : affinity_of(0)) cores += static_cast<std::size_t>(std::popcount(word));
+    cores = std::min(cores, static_cast<std::size_t>(std::min(cgroup_quota().cores, 65536.0)));
+    return {.at_loopback = leaves_by_it ? port : std::uint16_t{0}, .cores = cores};
   }
 
   join::Descriptor take_ports(join::HostPort& place) {

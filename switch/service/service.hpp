@@ -24,7 +24,8 @@ struct ServiceSettings {
   std::uint32_t threads = 1;    ///< workers, 1 to 256
   std::string uplink{};         ///< HOST:PORT of the switch above; empty: none
   /// ADDRESS:PORT of a group of IPv4 for results; "off": each member gets its own; empty: off, but for a switch at an
-  /// address of the loopback, whose members are all on its host: the first communicator of each job has a group there.
+  /// address of the loopback, whose members are all on its host: the first communicator of each job has a group there,
+  /// if it has fewer members than this process has cores.
   std::string multicast{};
   std::uint64_t up_to_bytes = 0;                  ///< it advises callers to aggregate calls up to this size; 0: any
   HandlerLimits handlers{};                       ///< of what users load
