@@ -5,11 +5,37 @@ from __future__ import annotations
 import importlib.util
 import random
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 from verilated import ROOT
+
+Fields = Sequence[tuple[str, int]]
+"""Names and bits of a packed structure, the highest first."""
+
+
+def pack(fields: Fields, values: Mapping[str, int]) -> int:
+    """A packed structure as a number; what is not named is 0."""
+    unknown = set(values) - {name for name, _ in fields}
+    assert not unknown, unknown
+    result = 0
+    for name, bits in fields:
+        value = int(values.get(name, 0))
+        assert 0 <= value < 1 << bits, f"{name} = {value:#x}"
+        result = result << bits | value
+    return result
+
+
+def unpack(fields: Fields, value: int) -> dict[str, int]:
+    """The other way round."""
+    values = {}
+    for name, bits in reversed(fields):
+        values[name] = value & (1 << bits) - 1
+        value >>= bits
+    assert value == 0
+    return values
 
 
 def load() -> ModuleType:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-Fields = Sequence[tuple[str, int]]
-"""Names and bits, the highest first."""
+from records import Fields
+from records import pack as pack
+from records import unpack as unpack
 
 CANDIDATE: Fields = [
     *[("place", 2), ("order", 3), ("communicator", 9), ("call_id", 32), ("wait0", 32), ("wait1", 32), ("tag", 32)],
@@ -18,23 +17,3 @@ FOUND: Fields = [
 ]
 NONE, SLOT, KERNEL = range(3)
 """Places."""
-
-
-def pack(fields: Fields, values: Mapping[str, int]) -> int:
-    """A record as a number; what is not named is 0."""
-    result = 0
-    for name, bits in fields:
-        value = int(values.get(name, 0))
-        assert 0 <= value < 1 << bits, f"{name} = {value:#x}"
-        result = result << bits | value
-    return result
-
-
-def unpack(fields: Fields, value: int) -> dict[str, int]:
-    """The other way round."""
-    values = {}
-    for name, bits in reversed(fields):
-        values[name] = value & (1 << bits) - 1
-        value >>= bits
-    assert value == 0
-    return values

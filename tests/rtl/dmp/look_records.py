@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
 
-Fields = Sequence[tuple[str, int]]
-"""Names and bits, the highest first."""
+from records import Fields
+from records import pack as pack
+from records import unpack as unpack
 
 USE = [("used", 1), ("port", 4), ("ticket", 6)]
 USES = [(f"{of}_{name}", bits) for of in ("source", "sink") for name, bits in USE]
@@ -77,28 +77,6 @@ COMMUNICATOR = [
 def width(fields: Fields) -> int:
     """Bits of a record."""
     return sum(bits for _, bits in fields)
-
-
-def pack(fields: Fields, values: Mapping[str, int]) -> int:
-    """A record as a number; what is not named is 0."""
-    unknown = set(values) - {name for name, _ in fields}
-    assert not unknown, unknown
-    result = 0
-    for name, bits in fields:
-        value = int(values.get(name, 0))
-        assert 0 <= value < 1 << bits, f"{name} = {value:#x}"
-        result = result << bits | value
-    return result
-
-
-def unpack(fields: Fields, value: int) -> dict[str, int]:
-    """The other way round."""
-    values = {}
-    for name, bits in reversed(fields):
-        values[name] = value & (1 << bits) - 1
-        value >>= bits
-    assert value == 0
-    return values
 
 
 def random_record(rng: random.Random, fields: Fields) -> dict[str, int]:
