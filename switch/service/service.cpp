@@ -174,9 +174,8 @@ class Service::Parts final : public CallersHandler {
     }
   }
 
-  /// The same number for TCP and UDP; in `place`, then.
-  /// What goes to a group leaves by the address that the switch listens at. Whoever reaches one of the loopback is on
-  /// this host, and so is what goes to a group by it.
+  /// A switch sends to a group by the address that it listens at. Members who reach it at the loopback are on this
+  /// host, and a group of the loopback is, too.
   ResultGroups result_groups(const std::string& host) const {
     if (settings_.multicast == kNoGroup) return {};
     const auto own = tcp::parse_address(host);
@@ -193,6 +192,7 @@ class Service::Parts final : public CallersHandler {
     return {.at_loopback = leaves_by_it ? port : std::uint16_t{0}, .cores = cores};
   }
 
+  /// The same number for TCP and UDP; in `place`, then.
   join::Descriptor take_ports(join::HostPort& place) {
     constexpr int kTries = 32;
     const bool any = place.port == 0;

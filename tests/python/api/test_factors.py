@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
-import time
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 import unisono
+from differing_calls import errors_of, texts_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from unisono import IN_PLACE, Communicator, ThreadJob
@@ -36,32 +35,6 @@ def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if request.param == "functional":
         monkeypatch.setenv("UNISONO_PLATFORM", "functional")
     return str(request.param)
-
-
-def errors_of(size: int, member: Any, **settings: Any) -> list[str]:
-    """What each rank of a job ended with, leaving the context included: all must end with an error of this kind."""
-    errors: list[BaseException | None] = [None] * size
-    job = unisono._core.ThreadJob(size)
-    given = unisono.context._settings({"timeout": 60.0, **settings})  # type: ignore[typeddict-item]
-
-    def rank_of(rank: int) -> None:
-        try:
-            with unisono.Context(unisono._core.thread_context(job, rank, *given)) as context:
-                member(context.world)
-        except BaseException as error:
-            errors[rank] = error
-
-    begin = time.monotonic()
-    threads = [threading.Thread(target=rank_of, args=(rank,)) for rank in range(size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert time.monotonic() - begin < 20, "found by comparing, not by waiting"
-    assert any(isinstance(error, unisono.MismatchedCallError) for error in errors), errors
-    # A rank that has not begun another call yet finds the communicator revoked, for the same reason.
-    assert all(isinstance(error, unisono.MismatchedCallError | unisono.RevokedError) for error in errors), errors
-    return [str(error) for error in errors]
 
 
 def values(rank: int, count: int, dtype: np.dtype[Any]) -> np.ndarray:
@@ -274,7 +247,7 @@ def test_every_rank_hears_of_other_factors_of_the_result(
         getattr(comm, name)(mine, None, *layout, post_scale=post)
         comm.barrier()
 
-    for text in errors_of(3, member, **settings_of_job):
+    for text in texts_of(errors_of(3, member, **settings_of_job)):
         assert re.search(r"post_scale 0\.5\b", text), text
         assert re.search(r"post_scale 0\.25\b", text), text
 
@@ -283,7 +256,7 @@ def test_one_that_gives_none() -> None:
     def member(comm: Communicator) -> None:
         comm.allreduce(np.ones(3), post_scale=0.5 if comm.rank == 1 else None)
 
-    for text in errors_of(2, member):
+    for text in texts_of(errors_of(2, member)):
         assert "post_scale 0.5" in text
         assert text.count("post_scale") == 1
 

@@ -10,7 +10,8 @@ from hosts.support import start
 
 from .support import SECONDS, local, make_secret, run, switch
 
-CARRIED = """
+#: How a program counts what the switch carries: `count(call)` makes the call between two barriers.
+COUNTING = """
 import json
 import sys
 import numpy as np
@@ -34,7 +35,11 @@ with unisono.init(timeout=15) as context:
         assert rank != 0 or results(world) >= before + 3, "the switch has two barriers, and the call"
         world.barrier()
         return got
+"""
 
+CARRIED = (
+    COUNTING
+    + """
     for dtype in ("f4", "f8", "f2", "c8"):
         parts = [(10 * np.random.default_rng(of).standard_normal(3 * 70)).astype(dtype) for of in range(size)]
         total = parts[0].astype("f4" if dtype == "f2" else dtype)
@@ -68,32 +73,12 @@ with unisono.init(timeout=15) as context:
     assert got.tobytes() == everyones.astype("f2").astype("f4").tobytes()
     print("right")
 """
+)
 
-FACTORS = """
-import json
-import sys
-import time
-import numpy as np
-import unisono
-from unisono import _core
-
-def results(world):
-    secret = _core.switch_secret(sys.argv[2])
-    (pool,) = json.loads(_core.switch_ask(sys.argv[1], secret, "show", b"0", 5))["pools"]
-    return pool["counters"]["results"]
-
-with unisono.init(timeout=15) as context:
-    world = context.world
-    rank, size = world.rank, world.size
-
-    def count(call):
-        before = results(world) if rank == 0 else 0
-        world.barrier()
-        got = call()
-        world.barrier()
-        assert rank != 0 or results(world) >= before + 3, "the switch has two barriers, and the call"
-        world.barrier()
-        return got
+FACTORS = (
+    COUNTING
+    + """
+    import time
 
     pre, post = (0.3, None, -2.5)[rank], 0.7
     for dtype in ("f4", "f8"):
@@ -122,6 +107,7 @@ with unisono.init(timeout=15) as context:
         assert isinstance(error, (unisono.MismatchedCallError, unisono.RevokedError)), error
         print("different factors of the result (post_scale)" in str(error))
 """
+)
 
 LONG = """
 import sys
