@@ -37,6 +37,22 @@ CommunicatorHints hints_of(const unisono_communicator_settings* given) {
   hints.lanes = own.without_lanes == 0;
   hints.streams = own.streams != 0;
   if (own.name != nullptr) hints.name = checked_name(own.name);
+  if (own.all_gather != nullptr) {
+    hints.all_gather = [function = own.all_gather, user = own.user](const void* said, std::size_t bytes, void* all,
+                                                                    double seconds) {
+      return function(user, said, bytes, all, seconds) == 0;
+    };
+  }
+  return hints;
+}
+
+/// Hints for what all of a parent make together.
+CommunicatorHints hints_for_all(const unisono_communicator_settings* given, const char* function) {
+  CommunicatorHints hints = hints_of(given);
+  if (hints.all_gather) {
+    throw Error(ErrorCode::kInvalidArgument,
+                std::string(function) + ": all_gather was given; only unisono_create_group takes it");
+  }
   return hints;
 }
 
@@ -115,29 +131,32 @@ unisono_result unisono_split(unisono_communicator* parent, int64_t colour, int64
 unisono_result unisono_split_with(unisono_communicator* parent, int64_t colour, int64_t key,
                                   const unisono_communicator_settings* settings, unisono_communicator** communicator) {
   return making("unisono_split_with", parent, communicator,
-                [&](const auto& of) { return split(of, colour, key, hints_of(settings)); });
+                [&](const auto& of) { return split(of, colour, key, hints_for_all(settings, "unisono_split_with")); });
 }
 
 unisono_result unisono_dup(unisono_communicator* parent, const unisono_communicator_settings* settings,
                            unisono_communicator** communicator) {
-  return making("unisono_dup", parent, communicator, [&](const auto& of) { return duplicate(of, hints_of(settings)); });
+  return making("unisono_dup", parent, communicator,
+                [&](const auto& of) { return duplicate(of, hints_for_all(settings, "unisono_dup")); });
 }
 
 unisono_result unisono_subset(unisono_communicator* parent, const uint32_t* ranks, size_t count,
                               const unisono_communicator_settings* settings, unisono_communicator** communicator) {
-  return making("unisono_subset", parent, communicator,
-                [&](const auto& of) { return subset(of, list_of(ranks, count), hints_of(settings)); });
+  return making("unisono_subset", parent, communicator, [&](const auto& of) {
+    return subset(of, list_of(ranks, count), hints_for_all(settings, "unisono_subset"));
+  });
 }
 
 unisono_result unisono_create_group(unisono_communicator* parent, const uint32_t* ranks, size_t count, int64_t tag,
                                     const unisono_communicator_settings* settings,
                                     unisono_communicator** communicator) {
   return making("unisono_create_group", parent, communicator, [&](const auto& of) {
-    if (tag < 0 || tag > static_cast<std::int64_t>(kMaxGroupTag)) {
+    const CommunicatorHints hints = hints_of(settings);
+    if (!hints.all_gather && (tag < 0 || tag > static_cast<std::int64_t>(kMaxGroupTag))) {
       throw Error(ErrorCode::kInvalidArgument, "create_group: tag " + std::to_string(tag) +
                                                    " was given; allowed are 0 to " + std::to_string(kMaxGroupTag));
     }
-    return create_group(of, list_of(ranks, count), static_cast<std::uint32_t>(tag), hints_of(settings));
+    return create_group(of, list_of(ranks, count), static_cast<std::uint32_t>(tag), hints);
   });
 }
 

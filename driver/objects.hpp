@@ -360,6 +360,9 @@ struct CommunicatorHints {
   bool lanes = true;
   bool streams = false;  ///< without lanes, and algorithms that serve streams, if all members say so
   std::string name;      ///< empty: none
+  /// How members of a new group tell each other: `bytes` of each to all, in their order. False: that failed. Empty: by
+  /// messages of the parent.
+  std::function<bool(const void* own, std::size_t bytes, void* all, double seconds)> all_gather;
 };
 
 /// Groups of endpoints, listed in order of rank: their hosts.

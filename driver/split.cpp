@@ -119,6 +119,32 @@ class SomeOf final : public Circle {
   std::uint32_t tag_;
 };
 
+/// A function of the program's own.
+class ByProgram final : public Circle {
+ public:
+  ByProgram(const Communicator& parent, std::span<const std::uint32_t> ranks, const CommunicatorHints& hints)
+      : parent_(parent), ranks_(ranks), hints_(hints) {}
+  std::uint32_t members() const override { return static_cast<std::uint32_t>(ranks_.size()); }
+  std::uint32_t position() const override {
+    return static_cast<std::uint32_t>(std::find(ranks_.begin(), ranks_.end(), parent_.rank) - ranks_.begin());
+  }
+  std::uint32_t rank(std::uint32_t position) const override { return ranks_[position]; }
+
+ private:
+  void exchange(std::span<std::byte> mine, std::span<std::byte> all) override {
+    std::chrono::microseconds patience{parent_.timeout_us.load(std::memory_order_relaxed)};
+    if (patience.count() == 0) patience = parent_.context->endpoint()->engine->settings().timeout;
+    const double seconds = std::chrono::duration<double>(patience).count();
+    if (hints_.all_gather(mine.data(), mine.size(), all.data(), seconds)) return;
+    throw Error(ErrorCode::kBootstrap,
+                "the program's all_gather failed on rank " + std::to_string(parent_.rank) + " of the parent");
+  }
+
+  const Communicator& parent_;
+  std::span<const std::uint32_t> ranks_;
+  const CommunicatorHints& hints_;
+};
+
 /// What this endpoint is capable of for a communicator with these hints.
 std::vector<std::byte> capabilities_for(const Endpoint& endpoint, const CommunicatorHints& hints) {
   Agreement capabilities = endpoint.engine->capabilities();
@@ -380,8 +406,10 @@ std::shared_ptr<Communicator> create_group(const std::shared_ptr<Communicator>& 
     throw Error(ErrorCode::kInvalidArgument, "create_group: this rank (" + std::to_string(parent->rank) +
                                                  ") is not in the list of ranks; only those that are call it");
   }
-  SomeOf circle(*parent, ranks, tag);
-  return make_together("create_group", parent, circle, 0, found - ranks.begin(), digest_of(ranks), hints);
+  const auto together = [&](Circle&& circle) {
+    return make_together("create_group", parent, circle, 0, found - ranks.begin(), digest_of(ranks), hints);
+  };
+  return hints.all_gather ? together(ByProgram(*parent, ranks, hints)) : together(SomeOf(*parent, ranks, tag));
 }
 
 }  // namespace unisono::driver

@@ -40,16 +40,11 @@ std::vector<std::uint32_t> world_ranks(MPI_Comm comm, int size) {
   return found;
 }
 
-/// A number for making a communicator that no other one has that is made at the same time, by other threads: its rank 0
-/// says it, from its own number and how many it has made.
-std::int64_t number_for(MPI_Comm comm, int rank, std::uint32_t world_rank) {
-  constexpr std::int64_t kRanks = 1 << 15;
-  constexpr std::int64_t kNumbers = 1 << 16;
-  static std::atomic<std::int64_t> made{0};
-  std::int64_t number = 0;
-  if (rank == 0) number = (world_rank % kRanks) * kNumbers + made.fetch_add(1, std::memory_order_relaxed) % kNumbers;
-  PMPI_Bcast(&number, 1, MPI_INT64_T, 0, comm);
-  return number;
+/// Ranks of a new communicator tell each other by it where Unisono makes one of them. MPI knows no deadlines.
+int all_gather(void* comm, const void* own, std::size_t bytes, void* all, double /*seconds*/) {
+  const auto count = static_cast<int>(bytes);
+  return PMPI_Allgather(own, count, MPI_BYTE, all, count, MPI_BYTE, *static_cast<MPI_Comm*>(comm)) == MPI_SUCCESS ? 0
+                                                                                                                  : 1;
 }
 
 std::unique_ptr<Door> made(MPI_Comm comm) {
@@ -66,17 +61,22 @@ std::unique_ptr<Door> made(MPI_Comm comm) {
   const std::vector<std::uint32_t> ranks = world_ranks(comm, door->size);
   if (ranks.empty()) return door;
   unisono_result result = 0;
-  if (on_devices() && door->size == job()->size) {  // which know no groups
+  const bool of_devices = on_devices() && door->size == job()->size;  // which know no groups
+  if (of_devices) {
     result = unisono_split(job()->world, 0, door->rank, 0, &door->communicator);
   } else {
-    const std::int64_t number = number_for(comm, door->rank, ranks.front());
-    result = unisono_create_group(job()->world, ranks.data(), ranks.size(), number, nullptr, &door->communicator);
+    unisono_communicator_settings settings{};
+    settings.struct_size = sizeof settings;
+    settings.all_gather = all_gather;
+    settings.user = &comm;
+    result = unisono_create_group(job()->world, ranks.data(), ranks.size(), 0, &settings, &door->communicator);
   }
   int all = result == 0 ? 1 : 0;
   if (all == 0) {
     std::fprintf(stderr, "unisono: %s; collectives of this communicator are the MPI's own\n", unisono_last_error());
   }
-  PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm);
+  // Ranks that have told each other by the MPI all have the communicator, or none has it.
+  if (of_devices) PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm);
   if (all == 0) {
     if (door->communicator != nullptr) unisono_communicator_free(door->communicator);
     door->communicator = nullptr;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <string>
 
 #include "core/error.hpp"
+#include "network/shm/parking.hpp"
 
 namespace unisono::shm {
 namespace {
@@ -54,6 +56,10 @@ namespace {
 LaneBlock* block_at(const Segment& segment, std::uint64_t place) {
   return place % kPage == 0 ? reinterpret_cast<LaneBlock*>(segment.at(place, sizeof(LaneBlock))) : nullptr;
 }
+
+/// A block that all have freed is used again with the pages that it has, if no more than this has to be cleared (up to
+/// four ranks): to give pages back interrupts every core of the job, and then they are faulted in anew.
+constexpr std::uint64_t kMostCleared = std::uint64_t{256} << 10U;
 
 }  // namespace
 
@@ -107,29 +113,42 @@ LaneSet::~LaneSet() {
 void LaneSet::create() {
   // Entries whose communicators everybody has freed are used again.
   DirectoryEntry* entries = segment_->directory(self_);
-  DirectoryEntry* free = nullptr;
+  std::vector<DirectoryEntry*> free;
   std::uint32_t others = 0;
   for (std::uint32_t i = 0; i < kDirectoryEntries; ++i) {
     DirectoryEntry& entry = entries[i];
     if (entry.key.load(std::memory_order_relaxed) != 0) {
-      LaneBlock* block = block_at(*segment_, entry.place.load(std::memory_order_relaxed));
+      const LaneBlock* block = block_at(*segment_, entry.place.load(std::memory_order_relaxed));
       if (block == nullptr || block->members.load(std::memory_order_acquire) != 0) {
         ++others;
         continue;
       }
-      entry.key.store(0, std::memory_order_relaxed);
-      arena_->deallocate(block);
     }
-    if (free == nullptr) free = &entry;
+    free.push_back(&entry);
   }
-  if (free == nullptr) {
+  if (free.empty()) {
     throw Error(ErrorCode::kCapacity, "endpoint " + std::to_string(self_) + " is rank 0 of " +
                                           std::to_string(kDirectoryEntries) +
                                           " communicators that are not freed on all ranks; free some first");
   }
   cell_bytes_ = cell_bytes_for(size_, others);
   const BlockLayout layout(size_, cell_bytes_);
-  std::byte* memory = arena_->allocate(layout.total);
+  DirectoryEntry* own = free.front();
+  std::byte* memory = nullptr;
+  for (DirectoryEntry* entry : free) {
+    if (entry->key.load(std::memory_order_relaxed) == 0) continue;
+    entry->key.store(0, std::memory_order_relaxed);
+    LaneBlock* block = block_at(*segment_, entry->place.load(std::memory_order_relaxed));
+    if (memory == nullptr && block->ranks == size_ && block->cell_bytes == cell_bytes_ &&
+        layout.cells <= kMostCleared) {
+      own = entry;
+      memory = reinterpret_cast<std::byte*>(block);
+      std::memset(memory, 0, layout.cells);
+    } else {
+      arena_->deallocate(block);
+    }
+  }
+  if (memory == nullptr) memory = arena_->allocate(layout.total);
   if (memory == nullptr) {
     throw Error(ErrorCode::kOutOfMemory, "the arena of endpoint " + std::to_string(self_) + " has no " +
                                              std::to_string(layout.total) +
@@ -139,8 +158,12 @@ void LaneSet::create() {
   block->members.store(size_, std::memory_order_relaxed);
   block->ranks = size_;
   block->cell_bytes = cell_bytes_;
-  free->place.store(segment_->offset_of(memory, layout.total), std::memory_order_relaxed);
-  free->key.store(key_, std::memory_order_release);
+  own->place.store(segment_->offset_of(memory, layout.total), std::memory_order_relaxed);
+  own->key.store(key_, std::memory_order_release);
+  // Members that came first may sleep until the lanes are there, and this one may have nothing to send to them.
+  for (const std::uint32_t endpoint : endpoints_) {
+    if (endpoint != self_) wake_if_parked(segment_->endpoint(endpoint));
+  }
 }
 
 LaneBlock* LaneSet::find(const Segment& segment, std::uint32_t owner, std::uint64_t key, std::uint32_t size,

@@ -33,7 +33,7 @@ extern "C" {
 /* Programs run with every library of the same version (which its file name ends with) and an equal or greater minor
  * version. What was added in a minor version is known by driver/abi.txt. */
 #define UNISONO_ABI_VERSION 1
-#define UNISONO_ABI_MINOR 16
+#define UNISONO_ABI_MINOR 17
 
 typedef int unisono_result; /* an error code of the specification; 0 = ok */
 
@@ -345,6 +345,11 @@ typedef struct {
                            * ranks; all give one, or none does. Without it and group_size groups are hosts */
   int streams;            /* 1, on all members: for calls with stream ports, whose elements then go on one by one. Its
                            * calls go without lanes, by algorithms that take elements in their order */
+  /* unisono_create_group only: the listed ranks tell each other by a function of the program's own, as for
+   * unisono_join, in the order of the list; not by messages of the parent. All of them give it, or none does. `tag` is
+   * not looked at then. `seconds` is the parent's deadline. */
+  int (*all_gather)(void* user, const void* own, size_t bytes, void* all, double seconds);
+  void* user; /* handed to it */
 } unisono_communicator_settings;
 
 /* As unisono_split, with settings, which may be null. */

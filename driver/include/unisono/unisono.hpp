@@ -1126,7 +1126,9 @@ class Communicator : public detail::Calls {
             settings.lanes ? 0 : 1,
             settings.name.c_str(),
             settings.group,
-            settings.streams ? 1 : 0};
+            settings.streams ? 1 : 0,
+            nullptr,
+            nullptr};
   }
 
   /// Elements of an edge's block, where all have one length.

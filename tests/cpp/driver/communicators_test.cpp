@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <barrier>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -189,6 +192,87 @@ TEST(CreateGroup, ThreadsTellTheirsApartByTag) {
     }
     for (std::thread& thread : threads) thread.join();
     world.barrier();
+  });
+}
+
+/// What ranks that are threads have in common of the program's own: all_gather among the ranks of a list.
+class Table {
+ public:
+  explicit Table(std::ptrdiff_t ranks) : ranks_(ranks), barrier_(ranks) {}
+  /// As unisono_communicator_settings has it; `user` is a Seat.
+  struct Seat {
+    Table* table;
+    std::size_t place;
+    int calls = 0;
+    int fails_at = -1;
+  };
+  static int all_gather(void* user, const void* own, std::size_t bytes, void* all, double seconds) {
+    Seat& seat = *static_cast<Seat*>(user);
+    Table& table = *seat.table;
+    EXPECT_DOUBLE_EQ(seconds, 7);
+    const std::size_t ranks = static_cast<std::size_t>(table.ranks_);
+    if (seat.place == 0) table.words_.resize(ranks * bytes);
+    table.barrier_.arrive_and_wait();
+    std::memcpy(table.words_.data() + seat.place * bytes, own, bytes);
+    table.barrier_.arrive_and_wait();
+    std::memcpy(all, table.words_.data(), ranks * bytes);
+    table.barrier_.arrive_and_wait();
+    return seat.calls++ == seat.fails_at ? 3 : 0;
+  }
+
+ private:
+  std::ptrdiff_t ranks_;
+  std::barrier<> barrier_;
+  std::vector<std::byte> words_;
+};
+
+TEST(CreateGroup, ByAFunctionOfTheProgram) {
+  const std::vector<std::uint32_t> list{3, 0, 2};
+  Table table(static_cast<std::ptrdiff_t>(list.size()));
+  on_ranks(4, [&](Communicator world) {
+    const std::uint32_t r = world.rank();
+    world.set_timeout(7);
+    Table::Seat seat{&table, static_cast<std::size_t>(std::find(list.begin(), list.end(), r) - list.begin())};
+    unisono_communicator_settings settings{};
+    settings.struct_size = sizeof settings;
+    settings.all_gather = Table::all_gather;
+    settings.user = &seat;
+    unisono_communicator* made = nullptr;
+    // Rank 1 is in no call of Unisono meanwhile; a tag is of no account.
+    for (int round = 0; r != 1 && round < 20; ++round) {
+      ASSERT_EQ(unisono_create_group(world.handle(), list.data(), list.size(), -5, &settings, &made), 0)
+          << unisono_last_error();
+      std::uint32_t own = 99;
+      EXPECT_EQ(unisono_communicator_rank(made, &own), 0);
+      EXPECT_EQ(list[own], r);
+      const std::int64_t mine = 10 * (r + 1) + round;
+      std::vector<std::int64_t> all(3);
+      unisono_call call{};
+      call.struct_size = sizeof call;
+      call.collective = UNISONO_ALLGATHER;
+      call.datatype = UNISONO_INT64;
+      call.count = 1;
+      call.src = &mine;
+      call.src_bytes = sizeof mine;
+      call.dst = all.data();
+      call.dst_bytes = all.size() * sizeof mine;
+      EXPECT_EQ(unisono_run(made, &call), 0) << unisono_last_error();
+      EXPECT_EQ(all, (std::vector<std::int64_t>{40 + round, 10 + round, 30 + round}));
+      EXPECT_EQ(unisono_communicator_free(made), 0);
+    }
+    // It fails when the others have heard of this rank's communicator.
+    if (r != 1) {
+      seat.calls = 0;
+      seat.fails_at = 1;
+      const int result = unisono_create_group(world.handle(), list.data(), list.size(), 0, &settings, &made);
+      EXPECT_EQ(result, code_of(ErrorCode::kBootstrap));
+      EXPECT_THAT(unisono_last_error(), HasSubstr("create_group: the program's all_gather failed on rank " +
+                                                  std::to_string(r) + " of the parent"));
+      EXPECT_EQ(made, nullptr);
+    }
+    EXPECT_EQ(unisono_dup(world.handle(), &settings, &made), code_of(ErrorCode::kInvalidArgument));
+    EXPECT_THAT(unisono_last_error(), HasSubstr("unisono_dup: all_gather was given; only unisono_create_group"));
+    EXPECT_EQ(members_of(world, r), (std::vector<std::int64_t>{0, 1, 2, 3}));
   });
 }
 

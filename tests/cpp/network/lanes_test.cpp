@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <random>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "network/shm/parking.hpp"
 
 namespace unisono::shm {
 namespace {
@@ -255,6 +258,24 @@ TEST(LaneSet, MembersOpenInAnyOrder) {
   }
 }
 
+// Who waits for lanes is told when they are there: rank 0 may have nothing to send, and wait for a message itself.
+TEST(LaneSet, WhoSleepsUntilItIsMadeIsWoken) {
+  Endpoints endpoints(2);
+  const auto second = endpoints.set(1, 7);
+  Parking parking(*endpoints.segment, 1);
+  parking.set_policy({.patience = std::chrono::microseconds(0), .look = std::chrono::minutes(1)});
+  const auto begin = Parking::Clock::now();
+  std::thread waiter([&] {
+    EXPECT_TRUE(parking.wait([&] { return second->open(); }, [] { return true; }, begin + std::chrono::minutes(1)));
+  });
+  const std::atomic<std::uint32_t>& word = endpoints.segment->endpoint(1).parked;
+  while ((word.load() & kParked) == 0) std::this_thread::yield();
+  const auto first = endpoints.set(0, 7);
+  waiter.join();
+  EXPECT_LT(Parking::Clock::now() - begin, std::chrono::seconds(30));
+  EXPECT_EQ(parking.counters().rescues, 0U);
+}
+
 TEST(LaneSet, EveryPairHasLanesOfItsOwn) {
   constexpr std::uint32_t kRanks = 5;
   Endpoints endpoints(kRanks);
@@ -303,6 +324,12 @@ TEST(LaneSet, SixHundredCommunicatorsComeAndGo) {
     ASSERT_TRUE(sets[1]->open());
     expect_line(*sets[0], 0, *sets[1], 1, number);
     expect_line(*sets[1], 1, *sets[0], 0, 3 * number);
+    EXPECT_FALSE(sets[1]->touch_guard().banned());
+    EXPECT_TRUE(sets[1]->touch_guard().enter()) << "and nothing is left of what another communicator was forbidden";
+    EXPECT_TRUE(sets[0]->touch_guard().touches(1));
+    if (number % 4 != 0) sets[1]->touch_guard().leave();
+    EXPECT_EQ(sets[0]->touch_guard().touches(1), number % 4 == 0) << "or had begun";
+    sets[0]->touch_guard().ban();
     sets[(number / 2) % 2].reset();
   }
   EXPECT_LT(endpoints.arenas[0]->allocated(), 24U << 20U) << "blocks are used again";
