@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all bench-streams bench-cables bench-vector-matrix bench-offload bench-dlrm bench-switch gcn handlers whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth check model soak soak-switch peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all bench-streams bench-cables bench-vector-matrix bench-offload bench-dlrm bench-switch gcn handlers whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth ip test-ip check model soak soak-switch peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -95,6 +95,14 @@ soak-skip: cluster ## the same in 250 short runs, each beside engines that skip 
 
 synth: packages-rtl environment-rtl ## resources and levels of the hardware, estimated by open tools
 	@tools/rtl/synthesis
+
+ip: packages-rtl environment-rtl ## the hardware engine as an archive for other projects: sources, wrappers, firmware, IP-XACT, scripts (build/ip)
+	$(STEP) -k 1 ip "the engine as an IP" tools/package-ip
+
+test-ip: ip ## checks that archive, unpacked elsewhere, and has FuseSoC simulate two engines of it: a quarter of an hour
+	$(STEP) -k 1 ip-tests "what the archive says of itself" .venv/bin/python -m pytest -q tests/rtl/ip
+	$(STEP) ip-environment "Python environment with FuseSoC" tools/environment requirements-ip.txt .venv-ip
+	$(STEP) -t 3600 -k 4 ip-simulation "two engines sum a vector" tools/simulate-ip
 
 lint-rtl: packages-rtl environment-rtl ## both Verilators and slang on every module
 	$(STEP) -k 1 rtl-lint "RTL lint" tools/rtl/lint
@@ -183,7 +191,7 @@ clean: ## removes what was built
 	find python -name '*.so' -delete
 
 distclean: clean ## and the Python environments
-	@rm -rf .venv .venv-peers
+	@rm -rf .venv .venv-peers .venv-torch .venv-ip
 
 # The steps below look for themselves whether there is anything to do.
 .PHONY: packages-build packages-test packages-rtl packages-peers packages-fuzz packages-vector-matrix packages-handlers environment environment-dev environment-rtl environment-peers environment-torch library package tests

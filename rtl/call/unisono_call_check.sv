@@ -67,10 +67,16 @@ module unisono_call_check
             || (collective_q == CollectiveNop && algorithm_q != NopPlain && checked_q[1][63:32] >= KernelPorts)
             || ((collective_q == CollectiveSend || collective_q == CollectiveRecv)
                 && !unisono_cclo_pkg::is_message_tag(checked_q[2][31:0]));
-    port_bad = (src_stream_q && checked_q[0] >= 64'(StreamPorts)) || (dst_stream_q && checked_q[2] >= 64'(StreamPorts));
     rest_bad = (collective_q == CollectiveProgram
                 && (checked_q[1][63:32] >= Programs || !program_loaded_i[checked_q[1][32+:ProgramWidth]]))
             || checked_q[2] > 64'(MaxWindowOffset) || checked_q[3] != '0 || bad_q;
+  end
+
+  if (StreamPorts == 0) begin : gen_no_ports
+    assign port_bad = src_stream_q || dst_stream_q;
+  end else begin : gen_ports
+    assign port_bad = (src_stream_q && checked_q[0] >= 64'(StreamPorts))
+                   || (dst_stream_q && checked_q[2] >= 64'(StreamPorts));
   end
 
   always_comb begin

@@ -92,7 +92,7 @@ module unisono_plugin_array
   function automatic logic [15:0] all_slot_funcs();
     logic [15:0] result;
     result = '0;
-    for (int unsigned s = 0; s < Slots; s++) result |= SlotFuncs[16*s+:16];
+    for (int unsigned slot = 0; slot < Slots; slot++) result |= SlotFuncs[16*slot+:16];
     return result;
   endfunction
 

