@@ -47,6 +47,14 @@ package unisono_cpu_pkg;
     unisono_spec_pkg::datatype_e dtype;
   } context_t;
 
+  // An instruction of the custom-function unit.
+  typedef struct packed {
+    logic [6:0]  operation;
+    logic [2:0]  group;
+    logic [31:0] first;
+    logic [31:0] second;
+  } instruction_t;
+
   // 32-bit words of an entry of the communicator table, eight an entry.
   localparam int unsigned CommunicatorWords = 8;
   localparam logic [2:0] CommunicatorState = 3'd0;      // bits below; generation, epoch
