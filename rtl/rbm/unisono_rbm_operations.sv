@@ -1,11 +1,8 @@
-// The operations on pairs, one at a time: which is next, what each does in its steps, and what is asked of the other
-// parts of the receive-buffer manager meanwhile.
+// The operations on pairs, one at a time: what each does in its steps, and what is asked of the other parts of the
+// receive-buffer manager meanwhile. Which is next, offers and clears are parts of their own.
 //
-// The order: segments that memory has; early ones of communicators that begin anew; clears; the dispatcher's take,
-// head, post and adopt; the answer of an offer; grants; the head of Rx. An operation reads the record of its pair in
-// its first cycle, and writes it in its second or third. The record, and what becomes of it, stand outside.
-//
-// After a reset, and before a slot's epochs begin anew, records are made void, one in two cycles.
+// An operation reads the record of its pair in its first cycle, and writes it in its second or third. The record, and
+// what becomes of it, stand outside.
 //
 // Latency: an operation takes 2 cycles; a take, a head, a post and a grant 3; longer where early lists are gone
 // through, or somebody who is asked does not answer. Throughput: one operation at a time.
@@ -128,37 +125,59 @@ module unisono_rbm_operations
   pair_t pair_d, pair_q, record_address;
   logic reads_match;                                 // the record of the pair that the head of Rx matches, known last
   logic turns;                                       // the record's arrival takes what comes from now on
-  logic offering_d, offering_q;                      // Rx's head waits for the dispatcher's answer
-  logic answered_d, answered_q, accepted_d, accepted_q;
-  move_id_t offer_id_d, offer_id_q, kick_d, kick_q;
-  pair_t offer_pair_d, offer_pair_q;
-  logic take_ready_q, head_answer_q, post_ready_q, adopt_ready_q;
+  logic offers, offer_ends, offering, answered;
+  pair_t offer_pair;
+  move_id_t kick_d, kick_q;
   logic asked_d, asked_q;                            // the dispatcher waits for what was early
   logic elder_known_d, elder_known_q;                // the oldest receive was found to have been asked for that
   slot_t elder_d, elder_q;
-  rank_t clear_rank_d, clear_rank_q;                 // of the pair that is cleared
-  logic cleared_d, cleared_q, matched_d, matched_q, store_early_d, store_early_q;
+  logic matched_d, matched_q, store_early_d, store_early_q;
   logic signal_ends_d, signal_ends_q, mute_d, mute_q;
   buffer_t info_taken_d, info_taken_q;
-  logic wipe_all_d, wipe_all_q, wipe_ends;
 
-  assign wipe_ends = pair_q.peer == '1 && (!wipe_all_q || pair_q.slot == '1);
+  choice_t choice;
+  early_op_e early_first;
+  clear_step_t clear;
+  rank_t clear_rank;
+
+  unisono_rbm_choice u_choice (
+    .clk_i, .rst_ni, .shown_valid_i, .shown_early_i(shown_i.early), .shown_pair_i(shown_i.pair), .sweeps_i,
+    .early_has_i, .renews_i, .early_pending_i, .payload_idle_i, .offering_i(offering), .clear_valid_i,
+    .cleared_i(clear_done_o), .clear_failed_i, .epoch_over_i, .signal_full_i,
+    .clear_pair_i('{slot: clear_slot_i, peer: clear_rank}), .take_valid_i, .take_ready_i(take_ready_o), .take_pair_i,
+    .head_valid_i, .head_answer_i(head_answer_o), .head_pair_i, .post_valid_i, .post_ready_i(post_ready_o),
+    .post_pair_i('{slot: post_i.id.slot, peer: post_i.peer}), .adopt_valid_i, .adopt_ready_i(adopt_ready_o),
+    .adopt_pair_i, .answered_i(answered), .offer_pair_i(offer_pair), .grants_valid_i, .grants_pair_i(grants_head_i),
+    .received_valid_i, .is_write_i(kind_i.is_write), .token_pair_i, .pair_i(pair_q), .choice_o(choice),
+    .early_op_o(early_first)
+  );
+
+  unisono_rbm_offer u_offer (
+    .clk_i, .rst_ni, .begins_i(offers), .looks_i(state_q == Segment), .pair_i(pair_q), .entry_i(seen_i.entry),
+    .ends_i(offer_ends), .offer_valid_o, .offer_id_o, .offer_answer_i, .offer_accepted_i, .offering_o(offering),
+    .answered_o(answered), .accepted_o, .pair_o(offer_pair)
+  );
+
+  // What was early for a call that is cleared is its own. A call that exchanges nothing with others has no sequence:
+  // that in its context may be a collective's, and what came early for it stays.
+  unisono_rbm_clear u_clear (
+    .clk_i, .rst_ni, .clear_valid_i, .clear_slot_i, .clears_i(choice.clears), .epoch_over_i, .clear_done_o,
+    .rank_o(clear_rank), .state_i(state_q), .pair_i(pair_q), .known_i, .seen_i,
+    .takes_over_i(untouched_i && !point_to_point_i && exchanges_i[pair_q.slot] && any_early_i), .must_wait_i,
+    .step_o(clear), .forgets_o, .wipe_o
+  );
+
   assign next_pair_o = reads_match ? match_pair_i : pair_d;
   assign read_pair_o = reads_match ? match_pair_i : record_address;
   assign state_o = state_q;
   assign pair_o = pair_q;
-  assign wipe_o = wipe_all_q;
   assign matched_o = matched_q;
-  assign accepted_o = accepted_q;
   assign store_early_o = store_early_q;
   assign signal_o = signal_ends_q;
   assign signal_mute_o = mute_q;
   assign signal_buffer_o = info_taken_q;
-  assign clear_done_o = cleared_q;
   assign kick_valid_o = state_q == Kick;
   assign kick_id_o = kick_q;
-  assign offer_valid_o = offering_q && !answered_q;
-  assign offer_id_o = offer_id_q;
   assign turn_valid_o = turns && record_i.posted && !record_i.fan_in;
   assign turn_id_o = '{slot: pair_q.slot, entry: record_i.entry};
   assign turn_generation_o = record_i.program_;
@@ -168,11 +187,6 @@ module unisono_rbm_operations
     pair_d = pair_q;
     kick_d = kick_q;
     info_taken_d = info_taken_q;
-    offering_d = offering_q;
-    offer_id_d = offer_id_q;
-    offer_pair_d = offer_pair_q;
-    answered_d = answered_q || offer_answer_i;
-    accepted_d = offer_answer_i ? offer_accepted_i : accepted_q;
     way_o = WayNone;
     grants_return_o = 1'b0;
     grants_return_next_o = 1'b0;
@@ -181,7 +195,6 @@ module unisono_rbm_operations
     record_address = pair_q;
     record_write_o = 1'b0;
     record_void_o = 1'b0;
-    wipe_all_d = wipe_all_q;
     appends_o = 1'b0;
     free_take_o = 1'b0;
     signal_ends_d = 1'b0;
@@ -215,77 +228,22 @@ module unisono_rbm_operations
     elder_known_d = elder_known_q;
     elder_d = elder_q;
     asked_d = asked_q;
-    forgets_o = 1'b0;
-    clear_rank_d = clear_rank_q;
-    cleared_d = cleared_q && clear_valid_i;
     turns = 1'b0;
+    offers = 1'b0;
+    offer_ends = 1'b0;
 
     unique case (state_q)
       Idle: begin
-        if (shown_valid_i) begin
-          record_read_o = 1'b1;
-          record_address = shown_i.pair;
-          pair_d = shown_i.pair;
-          early_op_o = EarlyLook;
-          state_d = shown_i.early ? AppendEarly : Append;
-        end else if (sweeps_i) begin
-          early_op_o = EarlySweep;
-          if (early_has_i) state_d = AdoptRead;
-        end else if (renews_i && !early_pending_i && payload_idle_i && !offering_q) begin
-          early_renew_o = 1'b1;
-        end else if (clear_valid_i && !cleared_q && !clear_failed_i) begin
-          forgets_o = !epoch_over_i;
-          cleared_d = !epoch_over_i;
-          if (epoch_over_i) begin
-            pair_d = '{slot: clear_slot_i, peer: '0};
-            state_d = WipeRead;
-          end
-        end else if (clear_valid_i && !cleared_q && !offering_q && !signal_full_i) begin
-          // What is at the head of Rx has been stored, or has gone to the lane.
-          record_read_o = 1'b1;
-          record_address = '{slot: clear_slot_i, peer: clear_rank_q};
-          pair_d = record_address;
-          state_d = ClearRead;
-        end else if (take_valid_i && !take_ready_q) begin
-          record_read_o = 1'b1;
-          record_address = take_pair_i;
-          pair_d = take_pair_i;
-          state_d = TakeRead;
-        end else if (head_valid_i && !head_answer_q) begin
-          record_read_o = 1'b1;
-          record_address = head_pair_i;
-          pair_d = head_pair_i;
-          state_d = HeadRead;
-        end else if (post_valid_i && !post_ready_q) begin
-          record_read_o = 1'b1;
-          record_address = '{slot: post_i.id.slot, peer: post_i.peer};
-          pair_d = '{slot: post_i.id.slot, peer: post_i.peer};
-          state_d = PostRead;
-        end else if (adopt_valid_i && !adopt_ready_q) begin
-          record_read_o = 1'b1;
-          record_address = adopt_pair_i;
-          pair_d = adopt_pair_i;
-          asked_d = 1'b1;
-          state_d = AdoptAsk;
-        end else if (answered_q) begin
-          record_read_o = 1'b1;
-          record_address = offer_pair_q;
-          pair_d = offer_pair_q;
-          state_d = Offered;
-        end else if (grants_valid_i) begin
-          grants_take_o = 1'b1;
-          record_read_o = 1'b1;
-          record_address = grants_head_i;
-          pair_d = grants_head_i;
-          state_d = Grant;
-        end else if (received_valid_i && !offering_q && payload_idle_i && !renews_i) begin
-          record_read_o = 1'b1;
-          reads_match = !kind_i.is_write;
-          record_address = token_pair_i;
-          matched_d = match_any_i;
-          pair_d = token_pair_i;
-          state_d = Segment;
-        end
+        state_d = choice.step;
+        pair_d = choice.pair;
+        record_read_o = choice.reads;
+        reads_match = choice.by_match;
+        if (choice.reads) record_address = choice.pair;
+        early_op_o = early_first;
+        early_renew_o = choice.renews;
+        grants_take_o = choice.step == Grant;
+        if (choice.step == AdoptAsk) asked_d = 1'b1;
+        if (choice.step == Segment) matched_d = match_any_i;
       end
 
       Append: begin
@@ -422,8 +380,6 @@ module unisono_rbm_operations
 
       Segment: begin
         store_early_d = verdict_i == VerdictEarly;
-        offer_id_d = '{slot: pair_q.slot, entry: seen_i.entry};
-        offer_pair_d = pair_q;
         unique case (verdict_i)
           VerdictEarly: state_d = Store;
           VerdictWait: state_d = Idle;
@@ -447,7 +403,7 @@ module unisono_rbm_operations
             record_write_o = kind_i.is_pair && !kind_i.is_write;
             state_d = Store;
             if (seen_i.posted && !seen_i.fan_in && !seen_i.listed && seen_i.written == '0 && !empty_i) begin
-              offering_d = 1'b1;
+              offers = 1'b1;
               state_d = Idle;
             end
           end
@@ -465,7 +421,8 @@ module unisono_rbm_operations
       end
 
       Offered: begin
-        if (accepted_q) begin
+        offer_ends = 1'b1;
+        if (accepted_o) begin
           turns = head_info_i.last;
           record_write_o = 1'b1;
           grants_return_o = head_info_i.last && seen_i.rendezvous && seen_i.ample;
@@ -474,11 +431,7 @@ module unisono_rbm_operations
           way_o = WayBypass;
           received_ready_o = 1'b1;
           state_d = Idle;
-          offering_d = 1'b0;
-          answered_d = 1'b0;
         end else begin
-          offering_d = 1'b0;
-          answered_d = 1'b0;
           state_d = Store;
         end
       end
@@ -496,58 +449,21 @@ module unisono_rbm_operations
 
       Kick: if (kick_ready_i) state_d = Idle;
 
-      ClearRead: begin
-        state_d = Idle;
-        if (untouched_i && !point_to_point_i && exchanges_i[pair_q.slot] && any_early_i) begin
-          // What was early for it is its own. A call that exchanges nothing with others has no sequence: that in its
-          // context may be a collective's, and what came early for it stays.
-          if (!must_wait_i) state_d = Adopt;
-        end else if (known_i && seen_i.written != '0) begin
-          // Segments on their way to buffers come first.
-        end else if (known_i && seen_i.listed) begin
-          state_d = ClearTake;
-        end else begin
-          if (known_i) begin
-            grants_return_o = seen_i.posted && seen_i.rendezvous && seen_i.ample;
-            grants_return_next_o = seen_i.next.posted && seen_i.next.ample;
-            record_write_o = 1'b1;
-          end
-          clear_rank_d = clear_rank_q + 1'b1;
-          if (clear_rank_q == '1) begin
-            cleared_d = !epoch_over_i;
-            forgets_o = !epoch_over_i;
-            if (epoch_over_i) begin
-              pair_d = '{slot: clear_slot_i, peer: '0};
-              state_d = WipeRead;
-            end
-          end
+      ClearRead, ClearTake, WipeRead, Wipe: begin
+        state_d = clear.state;
+        pair_d = clear.pair;
+        record_read_o = clear.reads;
+        record_write_o = clear.writes;
+        record_void_o = clear.voids;
+        grants_return_o = clear.returns;
+        grants_return_next_o = clear.returns_next;
+        signal_ends_d = clear.gives_back;
+        if (clear.gives_back) info_taken_d = seen_i.head;
+        if (state_q == WipeRead) begin
+          early_op_o = EarlyAim;
+          early_bucket_o = bucket_t'(pair_q);
         end
-      end
-      ClearTake: begin
-        record_write_o = 1'b1;
-        info_taken_d = seen_i.head;
-        signal_ends_d = 1'b1;
-        state_d = Idle;
-      end
-
-      WipeRead: begin
-        record_read_o = 1'b1;
-        early_op_o = EarlyAim;
-        early_bucket_o = bucket_t'(pair_q);
-        state_d = Wipe;
-      end
-      Wipe: begin
-        record_void_o = 1'b1;
-        record_write_o = 1'b1;
-        if (wipe_all_q) early_op_o = EarlyVoid;
-        pair_d = pair_q + 1'b1;
-        state_d = WipeRead;
-        if (wipe_ends) begin
-          wipe_all_d = 1'b0;
-          forgets_o = !wipe_all_q;
-          cleared_d = !wipe_all_q;
-          state_d = Idle;
-        end
+        if (state_q == Wipe && wipe_o) early_op_o = EarlyVoid;
       end
 
       default: state_d = Idle;
@@ -558,51 +474,27 @@ module unisono_rbm_operations
     if (!rst_ni) begin
       state_q <= WipeRead;
       store_early_q <= 1'b0;
-      wipe_all_q <= 1'b1;
       pair_q <= '0;
       kick_q <= '0;
       info_taken_q <= '0;
-      offering_q <= 1'b0;
-      offer_id_q <= '0;
-      offer_pair_q <= '0;
-      answered_q <= 1'b0;
-      accepted_q <= 1'b0;
       elder_known_q <= 1'b0;
       elder_q <= '0;
-      take_ready_q <= 1'b0;
-      head_answer_q <= 1'b0;
-      post_ready_q <= 1'b0;
-      adopt_ready_q <= 1'b0;
       mute_q <= 1'b0;
       signal_ends_q <= 1'b0;
       matched_q <= 1'b0;
       asked_q <= 1'b0;
-      clear_rank_q <= '0;
-      cleared_q <= 1'b0;
     end else begin
       state_q <= state_d;
       store_early_q <= store_early_d;
       pair_q <= next_pair_o;
       kick_q <= kick_d;
       info_taken_q <= info_taken_d;
-      offering_q <= offering_d;
-      offer_id_q <= offer_id_d;
-      offer_pair_q <= offer_pair_d;
-      answered_q <= answered_d;
-      accepted_q <= accepted_d;
-      wipe_all_q <= wipe_all_d;
       elder_known_q <= elder_known_d && !forgets_o;
       elder_q <= elder_d;
-      take_ready_q <= take_ready_o;
-      head_answer_q <= head_answer_o;
-      post_ready_q <= post_ready_o;
-      adopt_ready_q <= adopt_ready_o;
       mute_q <= mute_d;
       signal_ends_q <= signal_ends_d;
       matched_q <= matched_d;
       asked_q <= asked_d;
-      clear_rank_q <= clear_rank_d;
-      cleared_q <= cleared_d;
     end
   end
 
@@ -613,7 +505,7 @@ module unisono_rbm_operations
         else $error("a record is used of a pair that is not known");
       assert (state_q != Store || store_early_q || known_i) else $error("a segment is stored of an unknown pair");
       assert (state_q != Offered || known_i) else $error("an offer of a pair that is not known");
-      assert (!(offering_d && !offering_q) || known_i) else $error("an offer to a pair that is not known");
+      assert (!offers || known_i) else $error("an offer to a pair that is not known");
     end
   end
   `endif

@@ -178,6 +178,28 @@ package unisono_rbm_pkg;
     EarlyVoid = 9'd256           // the list is empty, whatever there was
   } early_op_e;
 
+  // Which operation is next (unisono_rbm_choice).
+  typedef struct packed {
+    state_e step;                // its first; Idle: none, or one that is done at once
+    logic reads;                 // the record of the pair
+    logic by_match;              // if the head of Rx matches another pair, that one's
+    pair_t pair;
+    logic renews;                // communicators have begun anew
+    logic clears;                // a call is forgotten at once
+  } choice_t;
+
+  // What is done in a step of a clear (unisono_rbm_clear).
+  typedef struct packed {
+    state_e state;               // the next one
+    pair_t pair;
+    logic reads;
+    logic writes;
+    logic voids;                 // what is written has no epoch
+    logic returns;               // reserves of the posted arrival
+    logic returns_next;          // and of the next
+    logic gives_back;            // the pair's oldest buffer
+  } clear_step_t;
+
   // Where a payload goes.
   typedef enum logic [1:0] { WayNone, WayBuffer, WayBypass, WayDrop } way_e;
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from records import pack
+
 CALLS = 8
 
 
@@ -18,36 +20,14 @@ class Context:
 
     def bits(self, dtype_bits):
         """As the port has it."""
-        value = self.signature << 32 | self.tag
-        value = value << 32 | self.sequence
-        value = value << dtype_bits | self.dtype
-        return (value << 1 | self.point_to_point) << 4 | self.communicator
+        fields = [("signature", 32), ("tag", 32), ("sequence", 32), ("dtype", dtype_bits), ("point_to_point", 1)]
+        return pack([*fields, ("communicator", 4)], vars(self))
 
 
 def drive_context(dut, slot, context):
     """Shows a call's context in its slot."""
     port = dut.contexts_i[slot]
     port.value = context.bits(len(port) - 96 - 1 - 4)
-
-
-def pack(fields, values):
-    """A packed structure: fields are pairs of a name and its bits, the highest first; what is not named is 0."""
-    result = 0
-    for name, bits in fields:
-        value = int(values.get(name, 0))
-        assert value < 1 << bits, f"{name} = {value:#x}"
-        result = result << bits | value
-    return result
-
-
-def unpack(fields, value):
-    """The other way round."""
-    values = {}
-    for name, bits in reversed(fields):
-        values[name] = value & (1 << bits) - 1
-        value >>= bits
-    assert value == 0
-    return values
 
 
 def record_fields(width):

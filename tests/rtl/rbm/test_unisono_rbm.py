@@ -4,10 +4,10 @@ from collections import Counter, deque
 
 import cocotb
 from bus import Packet, StreamSink, StreamSource, new_random, share, start_clock_and_reset
-from calls import COMMUNICATOR, Context, drive_context, pack
+from calls import COMMUNICATOR, Context, drive_context
 from cocotb.triggers import FallingEdge, RisingEdge, with_timeout
 from hdl import scaled, simulate
-from records import load
+from records import load, pack
 
 SEGMENT, BUFFER, BUFFERS, COMMUNICATORS = 64, 8192, 1024, 2
 INPUTS = (

@@ -4,9 +4,10 @@ from collections import Counter
 
 import cocotb
 from bus import new_random, start_clock_and_reset
-from calls import INFO, Context, pack, unpack
+from calls import INFO, Context
 from cocotb.triggers import ReadOnly, RisingEdge
 from hdl import scaled, simulate
+from records import pack, unpack
 
 NONE, LOOK, APPEND, BEGIN, READ, CHECK, END, SWEEP, AIM, VOID = 0, *(1 << bit for bit in range(9))
 ADOPTED = [("requested", 1), ("bound", 1), ("listed", 1), ("head", 10), ("tail", 10), ("total", 48), ("received", 48)]

@@ -5,10 +5,10 @@ from collections import Counter, deque
 import cocotb
 import pytest
 from bus import new_random, start_clock_and_reset
-from calls import COMMUNICATOR, Context, pack, record_fields, unpack
+from calls import COMMUNICATOR, Context, record_fields
 from cocotb.triggers import FallingEdge
 from hdl import full, parameters, scaled, simulate
-from records import load
+from records import load, pack, unpack
 
 INPUTS = (
     "pair",

@@ -4,11 +4,11 @@ from collections import Counter
 
 import cocotb
 from bus import new_random
-from calls import INFO, pack, record_fields, unpack
+from calls import INFO, record_fields
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 from hdl import scaled, simulate
-from records import load, noisy_header
+from records import load, noisy_header, pack, unpack
 
 DROP, EARLY, WAIT, ADOPT, GRANT, REQUEST, REFUSE, TAKE = range(8)
 TRUNCATED, MISMATCHED = "TRUNCATED", "MISMATCHED_CALL"

@@ -1,24 +1,18 @@
 """unisono_rbm_update: random records in each step, against the rules in words."""
 
-import re
 from collections import Counter
 
 import cocotb
 from bus import new_random
-from calls import INFO, pack, record_fields, unpack
+from calls import INFO, record_fields
 from cocotb.triggers import Timer
-from hdl import RTL, scaled, simulate
+from hdl import scaled, simulate
+from records import pack, unpack
+from states import states
 
 NEXT = ("posted", "entry", "program", "tag", "total", "limit", "rendezvous", "fan_in", "ample", "granted")
 ADOPTED = [("requested", 1), ("bound", 1), ("listed", 1), ("head", 10), ("tail", 10), ("total", 48), ("received", 48)]
 WRAP = 0xFFFF
-
-
-def states():
-    """The names of state_e, in their order."""
-    text = (RTL / "rbm" / "unisono_rbm_pkg.sv").read_text()
-    body = re.search(r"enum logic \[4:0\] \{(.*?)\} state_e;", text, re.S)[1]
-    return re.findall(r"(\w+)", re.sub(r"//.*", "", body))
 
 
 def met(record):
