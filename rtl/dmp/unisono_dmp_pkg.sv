@@ -56,6 +56,16 @@ package unisono_dmp_pkg;
   localparam int unsigned GenerationWidth = 2;
   typedef logic [GenerationWidth-1:0] generation_t;
 
+  // How far a move of a window is, and so what others may wait for; each includes those before it.
+  typedef enum logic [2:0] {
+    LevelNone = 3'd0,
+    LevelIssued = 3'd1,
+    LevelConsumed = 3'd2,
+    LevelSent = 3'd3,
+    LevelComplete = 3'd4
+  } level_e;
+  localparam int unsigned LevelWidth = $bits(level_e);
+
   // One segment of one move. Everything it needs is there, everything it makes has its place.
   typedef struct packed {
     move_id_t id;

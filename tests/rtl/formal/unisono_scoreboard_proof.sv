@@ -281,14 +281,16 @@ module unisono_scoreboard_proof #(
     for (int i = 0; i < 4; i++) begin
       // Stage 3 stands for the beat, from which all three are ahead.
       for (int j = i == 3 ? 0 : i + 1; j < 3; j++) begin
-        ahead[i] += count_t'(u_dut.look_valid_q[j] && u_dut.look_q[j].last && u_dut.look_q[j].slot == watch_q);
+        ahead[i] += count_t'(u_dut.u_push.look_valid_q[j] && u_dut.u_push.look_q[j].last &&
+                             u_dut.u_push.look_q[j].slot == watch_q);
       end
     end
   end
   always_comb begin
-    on_way = count_t'(u_dut.beat_valid_q && u_dut.beat_slot_q == watch_q);
+    on_way = count_t'(u_dut.u_push.beat_valid_q && u_dut.u_push.beat_slot_q == watch_q);
     for (int i = 0; i < 3; i++) begin
-      on_way += count_t'(u_dut.look_valid_q[i] && u_dut.look_q[i].last && u_dut.look_q[i].slot == watch_q);
+      on_way += count_t'(u_dut.u_push.look_valid_q[i] && u_dut.u_push.look_q[i].last &&
+                         u_dut.u_push.look_q[i].slot == watch_q);
     end
   end
   always_ff @(posedge clk_i) begin
@@ -316,18 +318,18 @@ module unisono_scoreboard_proof #(
     assign unconsumed = u_dut.u_unconsumed.up_q[place] ^ u_dut.u_unconsumed.down_q[place];
     assign unsent = u_dut.u_unsent.up_q[place] ^ u_dut.u_unsent.down_q[place];
     assign incomplete = u_dut.u_incomplete.up_q[place] ^ u_dut.u_incomplete.down_q[place];
-    assign waits = u_dut.waits_q[unit][Row] ^ u_dut.taken_q[unit][Row];
+    assign waits = u_dut.u_rows.waits_q[unit][Row] ^ u_dut.u_rows.taken_q[unit][Row];
     assign drains = u_dut.drain_ready_q[Row] && u_dut.drain_unit_q == unit;
     assign direct = u_dut.direct_q && u_dut.direct_id_q == place;
-    assign tested = u_dut.test_valid_q && u_dut.test_unit_q == unit && u_dut.waiting_q[Row];
+    assign tested = u_dut.u_rows.test_valid_q && u_dut.u_rows.test_unit_q == unit && u_dut.u_rows.waiting_q[Row];
     // Entries of a row are numbered from the first of its group.
     entry_t column;
     logic [2:0] level;
     logic [Window-1:0][2:0] levels;
     assign column = a_entry_q - entry_t'(e / Rows * Rows);
-    assign levels = u_dut.gen_test[Row].levels_q[unit][3*Window-1:0];
+    assign levels = u_dut.u_rows.gen_test[Row].levels_q[unit][3*Window-1:0];
     assign level = levels[column];
-    assign trivial = u_dut.gen_test[Row].levels_q[unit][3*Window];
+    assign trivial = u_dut.u_rows.gen_test[Row].levels_q[unit][3*Window];
     always_ff @(posedge clk_i) begin
       if (CheckLemmas && CheckIssue && rst_ni && started_q) begin
         if (armed) begin
@@ -352,14 +354,14 @@ module unisono_scoreboard_proof #(
         if (CheckWaits && b_q && b_entry_q == entry_t'(e) && armed && a_here) begin
           if (waits_complete_q) lemma_row_complete: assert (level == 3'd4);
           if (waits_issued_q) lemma_row_issued: assert (level != 3'd0);
-          if (tested && waits_complete_q && !a_complete_q) lemma_blocked: assert (u_dut.blocked[Row]);
-          if (tested && waits_issued_q && !a_issued_q) lemma_follows: assert (u_dut.blocked[Row]);
+          if (tested && waits_complete_q && !a_complete_q) lemma_blocked: assert (u_dut.u_rows.blocked[Row]);
+          if (tested && waits_issued_q && !a_issued_q) lemma_follows: assert (u_dut.u_rows.blocked[Row]);
           if (drains || direct || issued_q[e]) begin
             lemma_drain_waits: assert ((!waits_complete_q || a_complete_q) && (!waits_issued_q || a_issued_q));
           end
         end
-        if (u_dut.test_valid_q && u_dut.test_unit_q == unit) begin
-          lemma_taken: assert (u_dut.taken_word_q[Row] == u_dut.taken_q[unit][Row]);
+        if (u_dut.u_rows.test_valid_q && u_dut.u_rows.test_unit_q == unit) begin
+          lemma_taken: assert (u_dut.u_rows.taken_word_q[Row] == u_dut.u_rows.taken_q[unit][Row]);
         end
         if (drains || direct) lemma_drains: assert (armed);
       end
@@ -368,16 +370,17 @@ module unisono_scoreboard_proof #(
   for (genvar i = 0; i < 3; i++) begin : gen_look
     entry_t entry;
     entry_t column;
-    assign entry = u_dut.look_q[i].entry;
+    assign entry = u_dut.u_push.look_q[i].entry;
     assign column = a_entry_q - entry_t'(32'(b_entry_q) / Rows * Rows);
     always_ff @(posedge clk_i) begin
-      if (CheckLemmas && CheckIssue && rst_ni && started_q && u_dut.look_valid_q[i] && u_dut.look_q[i].slot == watch_q) begin
+      if (CheckLemmas && CheckIssue && rst_ni && started_q && u_dut.u_push.look_valid_q[i] &&
+          u_dut.u_push.look_q[i].slot == watch_q) begin
         lemma_look: assert (entry == entry_t'(armed_number + ahead[i]) &&
-                            u_dut.look_q[i].trivial == silent_q[entry] &&
-                            u_dut.look_q[i].malformed == malformed_q[entry]);
+                            u_dut.u_push.look_q[i].trivial == silent_q[entry] &&
+                            u_dut.u_push.look_q[i].malformed == malformed_q[entry]);
         if (CheckWaits && b_q && entry == b_entry_q && a_here) begin
-          lemma_look_waits: assert (u_dut.look_q[i].relative[column] == waits_complete_q &&
-                                    u_dut.look_q[i].streams[column] == waits_issued_q);
+          lemma_look_waits: assert (u_dut.u_push.look_q[i].relative[column] == waits_complete_q &&
+                                    u_dut.u_push.look_q[i].streams[column] == waits_issued_q);
         end
       end
     end
@@ -397,19 +400,22 @@ module unisono_scoreboard_proof #(
       if (CheckWaits && a_here && !b_q && !far_q) begin
         lemma_since: assert (entry_t'(tail - a_entry_q - 1'b1) == since_q);
       end
-      if (CheckWaits && a_here && b_q && u_dut.beat_valid_q && u_dut.beat_slot_q == watch_q &&
-          u_dut.beat_entry_q == b_entry_q) begin
-        lemma_beat_waits: assert (u_dut.beat_dependencies_q[entry_t'(b_entry_q - a_entry_q - 1'b1)] == waits_complete_q &&
-                                  u_dut.beat_streams_q[entry_t'(b_entry_q - a_entry_q - 1'b1)] == waits_issued_q);
+      if (CheckWaits && a_here && b_q && u_dut.u_push.beat_valid_q && u_dut.u_push.beat_slot_q == watch_q &&
+          u_dut.u_push.beat_entry_q == b_entry_q) begin
+        lemma_beat_waits: assert (
+          u_dut.u_push.beat_dependencies_q[entry_t'(b_entry_q - a_entry_q - 1'b1)] == waits_complete_q &&
+          u_dut.u_push.beat_streams_q[entry_t'(b_entry_q - a_entry_q - 1'b1)] == waits_issued_q);
       end
       lemma_lapped: assert (u_dut.lapped_q[watch_q] == lapped_q);
-      if (u_dut.beat_valid_q && u_dut.beat_slot_q == watch_q) begin
-        lemma_beat: assert (u_dut.beat_entry_q == entry_t'(armed_number + ahead[3]) &&
-                            u_dut.beat_trivial_q == silent_q[u_dut.beat_entry_q]);
-        lemma_beat_malformed: assert ((u_dut.beat_first_q ? u_dut.malformed : u_dut.beat_malformed_q) ==
-                                      malformed_q[u_dut.beat_entry_q]);
+      if (u_dut.u_push.beat_valid_q && u_dut.u_push.beat_slot_q == watch_q) begin
+        lemma_beat: assert (u_dut.u_push.beat_entry_q == entry_t'(armed_number + ahead[3]) &&
+                            u_dut.u_push.beat_trivial_q == silent_q[u_dut.u_push.beat_entry_q]);
+        lemma_beat_malformed: assert ((u_dut.u_push.beat_first_q ? u_dut.u_push.malformed
+                                                                 : u_dut.u_push.beat_malformed_q) ==
+                                      malformed_q[u_dut.u_push.beat_entry_q]);
       end
-      lemma_units: assert (!(u_dut.window_valid_q && u_dut.test_valid_q && u_dut.window_unit_q == u_dut.test_unit_q));
+      lemma_units: assert (!(u_dut.u_rows.window_valid_q && u_dut.u_rows.test_valid_q &&
+                             u_dut.u_rows.window_unit_q == u_dut.u_rows.test_unit_q));
     end
   end
 
