@@ -32,8 +32,7 @@ module unisono_switch_ingress
   parameter int unsigned WindowSegments      = 4,     // segments of a run; a power of two, at least 2
   parameter int unsigned Depth       = 64,    // messages of a run that wait; a power of two
   localparam int unsigned DataBits = SwitchBytes * 8,
-  localparam int unsigned BufferWords = BufferBytes / SwitchBytes,
-  localparam int unsigned WordsWidth = $clog2(BufferWords + 1)
+  localparam int unsigned BufferWords = BufferBytes / SwitchBytes
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
@@ -111,20 +110,10 @@ module unisono_switch_ingress
   localparam int unsigned DepthBits = $clog2(Depth);
   localparam int unsigned PlaceBits = $clog2(WindowSegments);
   localparam int unsigned WordBits = $clog2(BufferWords);
-  localparam int unsigned ByteBits = $clog2(SwitchBytes);
 
   typedef logic [AddressBits-1:0] address_t;
   typedef logic [PlaceBits+$clog2(WindowFactor)-1:0] window_place_t;  // in the ring
   typedef logic [DepthBits:0] pointer_t;
-  typedef logic [WordsWidth-1:0] words_t;
-
-  // A grant without its limit.
-  typedef struct packed {
-    logic [31:0] sequence_;
-    logic [31:0] signature;
-    logic [15:0] slot;
-    logic [15:0] generation;
-  } granted_token_t;
 
   function automatic address_t eager_address(unit_entry_t entry, buffer_index_t index);
     return address_t'({entry, index}) << WordBits;
@@ -194,21 +183,14 @@ module unisono_switch_ingress
   (* ram_style = "distributed" *) pointer_t       tail_q        [AllRuns];   // arrivals
   (* ram_style = "distributed" *) switch_bytes_t arrived_q     [AllRuns];   // arrivals
   (* ram_style = "distributed" *) window_place_t  write_place_q [AllRuns];   // arrivals
-  (* ram_style = "distributed" *) granted_token_t token_q       [2*AllRuns]; // arrivals
-  (* ram_style = "distributed" *) switch_bytes_t grant_limit_q [2*AllRuns]; // arrivals
   (* ram_style = "block" *)       waiting_t       queue_q       [AllRuns*Depth];
 
   logic [AllRuns-1:0] open_q;               // the run's window is open
   logic [AllRuns-1:0] fresh_q;              // and nothing has come to it
   logic [AllRuns-1:0] whole_q;              // all has come to it
-  logic [AllRuns-1:0][1:0] grants_q;        // how many there are
-  logic [AllRuns-1:0] oldest_grant_q;       // the place of the first
-  logic [UnitEntries-1:0][EagerBuffers-1:0] free_q;
-  logic [UnitEntries-1:0][16:0] credit_q;
 
   run_t run_q;                              // of the arrival
-  logic push, new_grant, raise, raise_place, store_segment, judge, accept;
-  granted_token_t token_in;
+  logic push, store_segment, judge, accept;
 
   always_ff @(posedge clk_i) begin
     if (open_valid_i) begin
@@ -262,14 +244,42 @@ module unisono_switch_ingress
   assign find_epoch_o  = header.epoch;
   assign meta_ready    = judge;
 
-  // A free buffer.
-  logic [EagerBuffers-1:0] my_free;
-  buffer_index_t           free_index;
-  assign my_free = free_q[entry_of(run_q)];
-  always_comb begin
-    free_index = '0;
-    for (int b = int'(EagerBuffers) - 1; b >= 0; b--) if (my_free[b]) free_index = buffer_index_t'(b);
-  end
+  logic sound, has_payload, room, writable, is_eager, is_request, is_write, is_grant;
+  switch_bytes_t end_of_segment;
+
+  // Grants, buffers and credit.
+  logic          grant_known, grants_full, grant_accepted, has_grant, buffer_free, has_credit;
+  granted_t      grant_in, grant;
+  buffer_index_t free_index;
+  waiting_t      look_head_q;
+  logic          free_read, free_pop;
+  unit_entry_t   read_entry;
+  buffer_index_t read_place;
+
+  assign grant_in = '{
+    sequence_: header.sequence_,
+    signature: header.signature,
+    slot: header.token_slot,
+    generation: header.token_generation,
+    limit: header.message_bytes
+  };
+  unisono_switch_grants u_grants (
+    .clk_i, .rst_ni, .open_valid_i, .open_run_i, .run_i(run_q), .grant_i(grant_in), .known_o(grant_known),
+    .full_o(grants_full), .new_i(grant_accepted && !grant_known), .raise_i(grant_accepted && grant_known),
+    .look_run_i, .pop_i(pop_grant_i), .has_grant_o(has_grant), .grant_o(grant)
+  );
+
+  // A message is over at once if it is not read, or there is nothing to read.
+  assign free_pop = pop_i && !look_head_q.asked && (discard_i || look_head_q.bytes == '0);
+  unisono_switch_buffers u_buffers (
+    .clk_i, .rst_ni, .open_valid_i, .open_entry_i(entry_of(open_run_i)), .open_credits_i(open_terms_i.credits),
+    .entry_i(entry_of(run_q)), .any_o(buffer_free), .place_o(free_index),
+    .take_i(judge && accept && is_eager && has_payload), .bad_i(state_q == StEnd && bad_q && eager_q),
+    .bad_place_i(place_q), .returns_i(judge && sound), .returned_i(header.credits),
+    .look_entry_i(entry_of(look_run_i)), .has_credit_o(has_credit), .take_credit_i, .pop_i(free_pop),
+    .pop_holds_i(look_head_q.bytes != '0), .pop_place_i(look_head_q.place), .read_i(free_read),
+    .read_entry_i(read_entry), .read_place_i(read_place), .freed_valid_o, .freed_entry_o
+  );
 
   // What the memories say of the run, registered.
   pointer_t         my_head_q, my_tail_q;
@@ -277,7 +287,6 @@ module unisono_switch_ingress
   switch_bytes_t   my_limit_q, my_arrived_q;
   window_place_t    my_place_q;
   extended_t        my_extension_q;
-  granted_token_t [1:0] my_tokens_q;
   always_ff @(posedge clk_i) begin
     my_head_q       <= head_q[run_q];
     my_tail_q       <= tail_q[run_q];
@@ -286,11 +295,8 @@ module unisono_switch_ingress
     my_arrived_q    <= fresh_q[run_q] ? '0 : arrived_q[run_q];
     my_place_q      <= fresh_q[run_q] ? '0 : write_place_q[run_q];
     my_extension_q  <= extension_q[run_q];
-    for (int g = 0; g < 2; g++) my_tokens_q[g] <= token_q[{run_q, 1'(g)}];
   end
 
-  logic sound, has_payload, room, writable, is_eager, is_request, is_write, is_grant;
-  switch_bytes_t end_of_segment;
   assign has_payload    = header.segment_bytes != '0 || header.trailer;
   assign end_of_segment = header.offset + switch_bytes_t'(header.segment_bytes);
   assign is_eager       = header.type_ == MessageTypeEager;
@@ -315,27 +321,17 @@ module unisono_switch_ingress
   assign late = sound && is_write && header.token_slot == 16'(run_q) &&
                 (open_q[run_q] ? age == 16'd2 : age == 16'd1);
 
-  // Grants: one that is known is raised, another one is new.
-  logic [1:0] known;
-  logic oldest;
-  assign oldest = oldest_grant_q[run_q];
-  for (genvar g = 0; g < 2; g++) begin : gen_known
-    assign known[g] = my_tokens_q[g].slot == header.token_slot && my_tokens_q[g].generation == header.token_generation &&
-                      my_tokens_q[g].sequence_ == header.sequence_ &&
-                      (grants_q[run_q] == 2'd2 || (grants_q[run_q] == 2'd1 && oldest == 1'(g)));
-  end
-
   always_comb begin
     accept = sound;
     if (is_eager) begin
       accept = sound && header.first && header.last && header.segment_bytes <= 32'(my_terms_q.eager_limit) && room &&
-               (!has_payload || my_free != '0);
+               (!has_payload || buffer_free);
     end else if (is_request) begin
       accept = sound && !has_payload && room;
     end else if (is_write) begin
       accept = sound && writable;
     end else if (is_grant) begin
-      accept = sound && !has_payload && (known != '0 || grants_q[run_q] != 2'd2);
+      accept = sound && !has_payload && (grant_known || !grants_full);
     end else begin
       accept = sound && !has_payload;
     end
@@ -344,15 +340,7 @@ module unisono_switch_ingress
   assign judge = state_q == StJudge;
   assign push  = state_q == StEnd && !bad_q && !write_q;
   assign store_segment = state_q == StEnd && !bad_q && write_q && !closed_q;
-  assign raise       = judge && accept && is_grant && known != '0;
-  assign raise_place = known[1];
-  assign new_grant   = judge && accept && is_grant && known == '0;
-  assign token_in = '{
-    sequence_: header.sequence_,
-    signature: header.signature,
-    slot: header.token_slot,
-    generation: header.token_generation
-  };
+  assign grant_accepted = judge && accept && is_grant;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -423,154 +411,19 @@ module unisono_switch_ingress
       arrived_q[run_q]     <= my_arrived_q + switch_bytes_t'(header_q.segment_bytes);
       write_place_q[run_q] <= place_after(my_place_q, my_extension_q.valid);
     end
-    if (new_grant) token_q[{run_q, oldest ^ grants_q[run_q][0]}] <= token_in;
-    if (new_grant || raise) begin
-      grant_limit_q[{run_q, raise ? raise_place : oldest ^ grants_q[run_q][0]}] <= header.message_bytes;
-    end
   end
 
   // ---------------------------------------------------------------- the fold's words
-  typedef struct packed {
-    logic        eager;
-    unit_entry_t entry;
-    buffer_index_t place;
-    address_t    address;
-    words_t      words;
-    logic [ByteBits-1:0] tail;    // bytes of the last word; 0: it is full
-  } read_t;
-
-  read_t read_in, fetch, give;
-  logic  fetch_valid, fetch_last, give_valid, give_last, read_room;
-  logic  fetching;
-  words_t fetched_q, given_q;
-  logic  own_valid;
-  waiting_t look_head_q;
-
-  assign read_in = '{
-    eager: read_place_i,
-    entry: entry_of(look_run_i),
-    place: look_head_q.place,
-    address: read_place_i ? eager_address(entry_of(look_run_i), look_head_q.place)
-                          : window_address(look_run_i, read_place_q[look_run_i], extension_q[look_run_i].index),
-    words: words_t'((17'(read_bytes_i) + 17'(SwitchBytes - 1)) >> ByteBits),
-    tail: read_bytes_i[ByteBits-1:0]
-  };
-
-  // What is fetched from the memory, and what is given to the fold: the same reads, one after the other.
-  logic give_ready, give_room;
-  unisono_fifo #(
-    .Width($bits(read_t)),
-    .Depth(16)
-  ) u_fetches (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i (read_i),
-    .in_ready_o (read_room),
-    .in_data_i  (read_in),
-    .out_valid_o(fetch_valid),
-    .out_ready_i(fetching && fetch_last),
-    .out_data_o (fetch),
-    .count_o    ()
+  unisono_switch_reads #(.Words(Words), .MostWords(BufferWords)) u_reads (
+    .clk_i, .rst_ni, .write_i(state_q == StStore && payload_valid), .write_address_i(write_address_q),
+    .write_data_i(payload_data), .ready_o(read_ready_o), .read_i, .read_eager_i(read_place_i),
+    .read_entry_i(entry_of(look_run_i)), .read_place_i(look_head_q.place),
+    .read_address_i(read_place_i ? eager_address(entry_of(look_run_i), look_head_q.place)
+                                 : window_address(look_run_i, read_place_q[look_run_i],
+                                                  extension_q[look_run_i].index)),
+    .read_bytes_i, .own_valid_o, .own_ready_i, .own_data_o, .own_keep_o, .freed_o(free_read),
+    .freed_entry_o(read_entry), .freed_place_o(read_place)
   );
-  logic [4:0] give_count;
-  unisono_fifo #(
-    .Width($bits(read_t)),
-    .Depth(16)
-  ) u_gives (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i (read_i),
-    .in_ready_o (give_room),
-    .in_data_i  (read_in),
-    .out_valid_o(give_valid),
-    .out_ready_i(give_ready),
-    .out_data_o (give),
-    .count_o    (give_count)
-  );
-  assign read_ready_o = give_count < 5'd12;
-  assign fetch_last   = fetched_q == fetch.words - words_t'(1);
-  assign give_last    = given_q == give.words - words_t'(1);
-  assign give_ready   = own_valid && own_ready_i && give_last;
-
-  unisono_ram_reader #(
-    .Width   (DataBits),
-    .Depth   (Words),
-    .BlockRam(1'b1)
-  ) u_memory (
-    .clk_i,
-    .rst_ni,
-    .wr_en_i    (state_q == StStore && payload_valid),
-    .wr_addr_i  (write_address_q),
-    .wr_data_i  (payload_data),
-    .avail_i    (fetch_valid),
-    .rd_addr_i  (fetch.address + address_t'(fetched_q)),
-    .fetch_o    (fetching),
-    .out_valid_o(own_valid),
-    .out_ready_i(own_ready_i),
-    .out_data_o (own_data_o)
-  );
-  assign own_valid_o = own_valid;
-  assign own_keep_o = !give_last || give.tail == '0 ? '1 : ~({SwitchBytes{1'b1}} << give.tail);
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      fetched_q <= '0;
-      given_q   <= '0;
-    end else begin
-      if (fetching) fetched_q <= fetch_last ? '0 : fetched_q + words_t'(1);
-      if (own_valid && own_ready_i) given_q <= give_last ? '0 : given_q + words_t'(1);
-    end
-  end
-
-  // A buffer is free when its last word has been given; at once if it is not read, or there was none. What was popped
-  // waits while words that are given free others: in the 16 cycles in which reads that are there may end, one after the
-  // other, control pops 4 times at most.
-  logic        free_read, free_pop, popped, popped_room;
-  unit_entry_t popped_entry;
-  assign free_read = give_ready && give.eager;
-  assign free_pop  = pop_i && !look_head_q.asked && (discard_i || look_head_q.bytes == '0);
-  unisono_fifo #(
-    .Width(UnitEntryWidth),
-    .Depth(4)
-  ) u_popped (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i (free_pop),
-    .in_ready_o (popped_room),
-    .in_data_i  (entry_of(look_run_i)),
-    .out_valid_o(popped),
-    .out_ready_i(!free_read),
-    .out_data_o (popped_entry),
-    .count_o    ()
-  );
-  assign freed_valid_o = free_read || popped;
-  assign freed_entry_o = free_read ? give.entry : popped_entry;
-
-  // ---------------------------------------------------------------- the state of entries
-  logic [UnitEntries-1:0][EagerBuffers-1:0] free_set, free_clear;
-  always_comb begin
-    free_set   = '0;
-    free_clear = '0;
-    if (free_read) free_set[give.entry][give.place] = 1'b1;
-    if (free_pop && look_head_q.bytes != '0) free_set[entry_of(look_run_i)][look_head_q.place] = 1'b1;
-    if (judge && accept && is_eager && has_payload) free_clear[entry_of(run_q)][free_index] = 1'b1;
-    if (state_q == StEnd && bad_q && eager_q) free_set[entry_of(run_q)][place_q] = 1'b1;
-  end
-  for (genvar e = 0; e < int'(UnitEntries); e++) begin : gen_entry
-    logic opens, returns, takes;
-    assign opens   = open_valid_i && entry_of(open_run_i) == unit_entry_t'(e);
-    assign returns = judge && sound && entry_of(run_q) == unit_entry_t'(e);
-    assign takes   = take_credit_i && entry_of(look_run_i) == unit_entry_t'(e);
-    always_ff @(posedge clk_i) begin
-      if (opens) begin
-        free_q[e]   <= '1;
-        credit_q[e] <= 17'(open_terms_i.credits);
-      end else begin
-        free_q[e]   <= (free_q[e] | free_set[e]) & ~free_clear[e];
-        credit_q[e] <= credit_q[e] + (returns ? 17'(header.credits) : '0) - 17'(takes);
-      end
-    end
-  end
 
   // ---------------------------------------------------------------- the state of runs
   always_ff @(posedge clk_i) begin
@@ -595,15 +448,11 @@ module unisono_switch_ingress
         open_q[r]         <= 1'b0;
         fresh_q[r]        <= 1'b0;
         whole_q[r]        <= 1'b0;
-        grants_q[r]       <= '0;
-        oldest_grant_q[r] <= 1'b0;
       end else begin
         if (looked && (window_open_i || window_close_i)) open_q[r] <= window_open_i;
         if (looked && window_open_i) fresh_q[r] <= 1'b1;
         else if (mine && store_segment) fresh_q[r] <= 1'b0;
         if (mine && store_segment) whole_q[r] <= header_q.last;
-        grants_q[r] <= grants_q[r] + 2'(mine && new_grant) - 2'(looked && pop_grant_i);
-        if (looked && pop_grant_i) oldest_grant_q[r] <= !oldest_grant_q[r];
       end
     end
   end
@@ -612,20 +461,29 @@ module unisono_switch_ingress
   always_ff @(posedge clk_i) begin
     look_head_q <= queue_q[{look_run_i, head_q[look_run_i][DepthBits-1:0]}];
   end
-  logic there_q;
+  logic there_q, look_there_q, whole_looked_q;
+  waiting_t      head_looked_q;
+  switch_bytes_t arrived_looked_q;
+  neighbour_t    neighbour_looked_q;
   always_ff @(posedge clk_i) begin
-    there_q          <= head_q[look_run_i] != tail_q[look_run_i];
-    look_o.there     <= there_q;
-    look_o.head      <= look_head_q;
-    look_o.has_grant <= grants_q[look_run_i] != '0;
-    look_o.grant     <= {token_q[{look_run_i, oldest_grant_q[look_run_i]}],
-                         grant_limit_q[{look_run_i, oldest_grant_q[look_run_i]}]};
-    look_o.has_credit <= credit_q[entry_of(look_run_i)] != '0;
-    look_o.arrived   <= fresh_q[look_run_i] ? '0 : arrived_q[look_run_i];
-    look_o.whole     <= !fresh_q[look_run_i] && whole_q[look_run_i];
-    look_o.neighbour <= neighbour_q[entry_of(look_run_i)];
+    there_q             <= head_q[look_run_i] != tail_q[look_run_i];
+    look_there_q        <= there_q;
+    head_looked_q       <= look_head_q;
+    arrived_looked_q    <= fresh_q[look_run_i] ? '0 : arrived_q[look_run_i];
+    whole_looked_q      <= !fresh_q[look_run_i] && whole_q[look_run_i];
+    neighbour_looked_q  <= neighbour_q[entry_of(look_run_i)];
     window_generation_o <= generation_q[look_run_i];
   end
+  assign look_o = '{
+    there: look_there_q,
+    head: head_looked_q,
+    has_grant: has_grant,
+    grant: grant,
+    has_credit: has_credit,
+    arrived: arrived_looked_q,
+    whole: whole_looked_q,
+    neighbour: neighbour_looked_q
+  };
 
   // Messages, segments and grants may let something go on. Nothing waits for credit: who has none is asked.
   // The control looks 2 cycles after an event at the earliest, so it is told of a message before this is in its place:
@@ -647,15 +505,5 @@ module unisono_switch_ingress
       counter_faults_o   <= counter_faults_o + 32'(judge && !accept && !late) + 32'(state_q == StEnd && bad_q);
     end
   end
-
-`ifndef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-    if (rst_ni) begin
-      assert ((free_set & free_q) == '0) else $error("%m: a buffer is freed that is free");
-      assert (!free_pop || popped_room) else $error("%m: messages are popped faster than their credit goes back");
-      assert (!read_i || give_room) else $error("%m: a read comes without room");
-    end
-  end
-`endif
 
 endmodule
