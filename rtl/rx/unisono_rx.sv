@@ -27,6 +27,7 @@
 module unisono_rx
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;
+  import unisono_rx_pkg::*;
 #(
   parameter int unsigned DataBytes    = 64,  // 8, 16, 32 or 64
   parameter int unsigned Queue        = 16,  // headers under check or waiting; power of two, >= 8
@@ -100,284 +101,36 @@ module unisono_rx
     $error("unisono_rx: PayloadWords must be a power of two, at least 16");
   end
 
-  localparam int unsigned HeaderWords = HeaderBytes / DataBytes;
-  localparam int unsigned IndexBits = HeaderWords > 1 ? $clog2(HeaderWords) : 1;
-  localparam int unsigned ByteBits = $clog2(DataBytes);
-  localparam int unsigned CountBits = 16 - ByteBits + 1;
   localparam int unsigned PlaceBits = $clog2(Queue);
   localparam int unsigned WordBits = $clog2(PayloadWords);
 
   typedef logic [PlaceBits-1:0] place_t;
   typedef logic [PlaceBits:0] level_t;
-  typedef logic [CountBits-1:0] words_t;
 
-  // ------------------------------------------------------------------ meta words
-  logic        meta_valid, meta_take;
-  session_t    meta_session;
-  logic [15:0] meta_bytes;
-  logic        meta_error;
-  // What follows from the length is found before the register, so that it does not stand before the
-  // choice of what to do with a word.
-  logic                   meta_some, some, meta_long, long;
-  logic [HeaderWords-1:0] meta_fits, fits;    // all of the packet is in words 0 to w
-
-  assign meta_some = meta_bytes_i != 16'd0;
-  assign meta_long = meta_bytes_i >= 16'(HeaderBytes);
-  for (genvar w = 0; w < HeaderWords; w++) begin : gen_fits
-    assign meta_fits[w] = meta_bytes_i <= 16'((w + 1) * DataBytes);
-  end
-
-  unisono_skid #(
-    .Width(33 + 2 + HeaderWords)
-  ) u_meta (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i (meta_valid_i),
-    .in_ready_o (meta_ready_o),
-    .in_data_i  ({meta_session_i, meta_bytes_i, meta_error_i, meta_some, meta_long, meta_fits}),
-    .out_valid_o(meta_valid),
-    .out_ready_i(meta_take),
-    .out_data_o ({meta_session, meta_bytes, meta_error, some, long, fits})
-  );
-
-  // ------------------------------------------------------- cutting packets into header and payload
-  typedef enum logic [1:0] {
-    InHeader,
-    InPayload,
-    InPad,    // the packet was too short: zeros up to the announced length
-    InDrop    // the packet was too long: the rest is dropped
-  } in_e;
-
-  in_e                  in_q;
-  logic [IndexBits-1:0] index_q;
-  words_t               words_left_q;
-  logic [DataBytes-1:0] tail_keep_q;     // bytes of the payload's last word
-  session_t             session_q;       // of the payload under way
-
-  level_t               held_q;          // headers from their last word on until they leave
-  logic                 header_space, payload_space;
-  logic                 word;            // a word is taken
-  logic                 empty;           // a packet without words
-  logic                 header_done;     // this cycle's word, or none, ends the header
-  logic                 header_full;     // the header is complete
-  logic                 last_expected;   // the packet should end with this header word
-  logic                 broken;
-
-  assign header_space  = !held_q[PlaceBits];  // Queue is a power of two, and never exceeded
-  assign empty         = in_q == InHeader && meta_valid && header_space && !some;
-  assign last_expected = fits[index_q];
-  assign header_full   = index_q == IndexBits'(HeaderWords - 1) && long;
-
-  always_comb begin
-    unique case (in_q)
-      InHeader:  rx_ready_o = meta_valid && header_space && some;
-      InPayload: rx_ready_o = payload_space;
-      InPad:     rx_ready_o = 1'b0;
-      default:   rx_ready_o = 1'b1;
-    endcase
-  end
-
-  assign word = rx_valid_i && rx_ready_o;
-  assign header_done = empty || (in_q == InHeader && word &&
-                                 (rx_last_i || last_expected || header_full));
-  assign broken = !empty && (rx_last_i != last_expected ||
-                             (rx_last_i && header_full && rx_keep_i != '1));
-  assign meta_take = header_done;
-
-  // Payload words.
-  logic                   final_word, push, wrong_length;
+  // ------------------------------------------------------- cutting packets, and checking headers
+  level_t                 held_q;        // headers from their last word on until they leave
+  logic                   payload_space, header_done, header_valid, judged_valid;
+  rx_header_t             header;
+  rx_verdict_t            verdict;
+  logic                   push, push_last, wrong_length;
   logic [DataBytes-1:0]   push_keep;
   logic [DataBytes*8-1:0] push_data;
-  logic [15:0]            payload_bytes;
+  session_t               wrong_session;
 
-  assign payload_bytes = meta_bytes - 16'(HeaderBytes);
-  assign final_word    = words_left_q == words_t'(1);
-  assign push          = (in_q == InPayload && word) || (in_q == InPad && payload_space);
-  assign push_data     = in_q == InPad ? '0 : rx_data_i;
-  assign push_keep     = final_word ? tail_keep_q : '1;
-  assign wrong_length  = in_q == InPayload && word &&
-                         (rx_last_i != final_word || (rx_last_i && rx_keep_i != push_keep));
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      in_q    <= InHeader;
-      index_q <= '0;
-    end else begin
-      unique case (in_q)
-        InHeader: begin
-          if (header_done) begin
-            index_q <= '0;
-            if (!empty && !rx_last_i) in_q <= last_expected ? InDrop : InPayload;
-          end else if (word) begin
-            index_q <= index_q + 1'b1;
-          end
-        end
-        InPayload: begin
-          if (word && final_word) in_q <= rx_last_i ? InHeader : InDrop;
-          else if (word && rx_last_i) in_q <= InPad;
-        end
-        InPad: if (push && final_word) in_q <= InHeader;
-        default: if (rx_valid_i && rx_last_i) in_q <= InHeader;
-      endcase
-    end
-    if (in_q == InHeader && rx_valid_i) begin
-      session_q    <= meta_session;
-      for (int unsigned b = 0; b < DataBytes; b++) begin
-        tail_keep_q[b] <= payload_bytes[ByteBits-1:0] == '0 ||
-                          b < 32'(payload_bytes[ByteBits-1:0]);
-      end
-      words_left_q <= words_t'(payload_bytes[15:ByteBits]) +
-                      words_t'(payload_bytes[ByteBits-1:0] != '0);
-    end else if (push) begin
-      words_left_q <= words_left_q - 1'b1;
-    end
-  end
-
-  // ------------------------------------------------------------------ stage 1: the whole header
-  typedef logic [HeaderWords-1:0][DataBytes*8-1:0] words_of_header_t;
-
-  logic             valid1_q, short1_q, error1_q, payload1_q;
-  words_of_header_t words1_q;
-  session_t         session1_q;
-  logic [15:0]      bytes1_q;
-  header_t          header1;
-
-  assign header1 = words1_q;
-
-  for (genvar w = 0; w < HeaderWords; w++) begin : gen_word
-    always_ff @(posedge clk_i) begin
-      if (in_q == InHeader && index_q == IndexBits'(w)) words1_q[w] <= rx_data_i;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    valid1_q   <= rst_ni && header_done;
-    short1_q   <= !long;
-    error1_q   <= meta_error || broken;
-    payload1_q <= !rx_last_i && !last_expected && !empty;
-    session1_q <= meta_session;
-    bytes1_q   <= payload_bytes;
-  end
-
-  assign find_valid_o  = valid1_q;
-  assign find_number_o = header1.communicator;
-  assign find_epoch_o  = header1.epoch;
-
-  // ------------------------------------------------------------------ stages 2 to 4: the checks
-  typedef struct packed {
-    session_t    session;
-    rank_t       source;
-    logic        source_fits;
-    rank_t       destination;
-    logic        destination_fits;
-    segment_bytes_t segment;
-    logic        segment_fits;
-    logic        length_right;
-    logic [31:0] checksum;
-    fault_e      fault;
-  } check_t;
-
-  check_t      check1, check2_q, check3_q;
-  logic        valid2_q, valid3_q, valid4_q;
-  logic        carries2_q, first_wrong2_q, last2_q;
-  logic [48:0] end2_q;
-  logic [47:0] message2_q;
-  logic        extent_wrong3_q;
-  logic [31:0] crc;
-
-  always_comb begin
-    check1.session          = session1_q;
-    check1.source           = header1.source[RankWidth-1:0];
-    check1.source_fits      = header1.source[31:RankWidth] == '0;
-    check1.destination      = header1.destination[RankWidth-1:0];
-    check1.destination_fits = header1.destination[31:RankWidth] == '0;
-    check1.segment          = header1.segment_bytes[SegmentWidth-1:0];
-    check1.segment_fits     = header1.segment_bytes <= 32'(MaxSegment);
-    check1.length_right     = header1.segment_bytes == 32'(bytes1_q);
-    check1.checksum         = header1.checksum;
-    if (short1_q) check1.fault = FaultShort;
-    else if (error1_q) check1.fault = FaultTransport;
-    else if (header1.magic != 16'(Magic)) check1.fault = FaultMagic;
-    else if (header1.version != 4'(WireVersion)) check1.fault = FaultVersion;
-    else if (!header_well_formed(header1) || header1.trailer) check1.fault = FaultReserved;
-    else check1.fault = FaultNone;
-  end
-
-  always_ff @(posedge clk_i) begin
-    check2_q       <= check1;
-    carries2_q     <= header1.type_ inside {MessageTypeEager, MessageTypeWrite,
-                                            MessageTypeAggregate};
-    first_wrong2_q <= header1.first && header1.offset != '0;
-    last2_q        <= header1.last;
-    end2_q         <= 49'(header1.offset) + 49'(header1.segment_bytes);
-    message2_q     <= header1.message_bytes;
-
-    check3_q        <= check2_q;
-    extent_wrong3_q <= carries2_q && (end2_q > {1'b0, message2_q} || first_wrong2_q ||
-                                      (last2_q && end2_q != {1'b0, message2_q}));
-  end
-
-  unisono_crc32c u_crc (
-    .clk_i,
-    .valid_i(valid1_q),
-    .data_i (header1[479:0]),
-    .crc_o  (crc)
+  unisono_rx_cut #(.DataBytes(DataBytes)) u_cut (
+    .clk_i, .rst_ni, .meta_valid_i, .meta_ready_o, .meta_session_i, .meta_bytes_i, .meta_error_i, .rx_valid_i,
+    .rx_ready_o, .rx_data_i, .rx_keep_i, .rx_last_i,
+    .header_space_i(!held_q[PlaceBits]),   // Queue is a power of two, and never exceeded
+    .payload_space_i(payload_space), .done_o(header_done), .header_valid_o(header_valid), .header_o(header),
+    .push_o(push), .push_last_o(push_last), .push_keep_o(push_keep), .push_data_o(push_data),
+    .wrong_o(wrong_length), .wrong_session_o(wrong_session)
   );
 
-  // Stage 3: the checksum is known, and whether there is such a communicator.
-  fault_e fault3;
-
-  always_comb begin
-    if (check3_q.fault != FaultNone) fault3 = check3_q.fault;
-    else if (crc != check3_q.checksum) fault3 = FaultChecksum;
-    else if (!check3_q.length_right) fault3 = FaultShort;
-    else if (!check3_q.segment_fits || extent_wrong3_q) fault3 = FaultLength;
-    else if (!found_i) fault3 = FaultCommunicator;
-    else fault3 = FaultNone;
-  end
-
-  assign entry_communicator_o = found_communicator_i;
-  assign peer_communicator_o  = found_communicator_i;
-  assign peer_rank_o          = check3_q.source;
-
-  // Stage 4: so are the communicator's limits and its member.
-  check_t        check4_q;
-  communicator_t communicator4_q;
-  fault_e        verdict;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      valid2_q <= 1'b0;
-      valid3_q <= 1'b0;
-      valid4_q <= 1'b0;
-    end else begin
-      valid2_q <= valid1_q;
-      valid3_q <= valid2_q;
-      valid4_q <= valid3_q;
-    end
-    check4_q        <= check3_q;
-    check4_q.fault  <= fault3;
-    communicator4_q <= found_communicator_i;
-  end
-
-  logic source_right, destination_right;
-
-  // Whichever channel a message came by, its session is its member's.
-  assign source_right      = check4_q.source_fits && {1'b0, check4_q.source} < entry_i.size &&
-                             peer_i.valid && peer_i.session[14:0] == check4_q.session[14:0];
-  assign destination_right = check4_q.destination_fits && check4_q.destination == entry_i.rank;
-
-  always_comb begin
-    if (check4_q.fault != FaultNone) verdict = check4_q.fault;
-    else if (32'(check4_q.segment) > entry_i.segment_bytes) verdict = FaultLength;
-    else if (!source_right || !destination_right) verdict = FaultMember;
-    else verdict = FaultNone;
-  end
-
-  logic unused_bits;
-  assign unused_bits = ^{entry_i.number, entry_i.epoch, entry_i.eager_limit, entry_i.rx_buffers, entry_i.members,
-                         peer_i.session[15], check4_q.session[15], check4_q.segment_fits,
-                         check4_q.length_right, check4_q.checksum};
+  unisono_rx_check u_check (
+    .clk_i, .rst_ni, .valid_i(header_valid), .header_i(header), .find_valid_o, .find_number_o, .find_epoch_o,
+    .found_i, .found_communicator_i, .entry_communicator_o, .entry_i, .peer_communicator_o, .peer_rank_o, .peer_i,
+    .verdict_valid_o(judged_valid), .verdict_o(verdict)
+  );
 
   // --------------------------------------------------------------- where headers and payloads wait
   typedef struct packed {
@@ -387,18 +140,13 @@ module unisono_rx
   } waiting_t;
 
   typedef struct packed {
-    fault_e        fault;
-    communicator_t communicator;
-  } verdict_t;
-
-  typedef struct packed {
     logic                   last;
     logic [DataBytes-1:0]   keep;
     logic [DataBytes*8-1:0] data;
   } word_t;
 
   (* ram_style = "distributed" *) waiting_t waiting  [Queue];
-  (* ram_style = "distributed" *) verdict_t verdicts [Queue];
+  (* ram_style = "distributed" *) rx_verdict_t verdicts [Queue];
   (* ram_style = "distributed" *) word_t    payload  [PayloadWords];
 
   place_t            header_place_q, verdict_place_q, out_place_q;
@@ -410,9 +158,9 @@ module unisono_rx
   assign payload_space = (write_place_q ^ read_place_q) != (WordBits + 1)'(PayloadWords);
 
   always_ff @(posedge clk_i) begin
-    if (valid1_q) waiting[header_place_q] <= '{payload1_q, session1_q, header1};
-    if (valid4_q) verdicts[verdict_place_q] <= '{verdict, communicator4_q};
-    if (push) payload[write_place_q[WordBits-1:0]] <= '{final_word, push_keep, push_data};
+    if (header_valid) waiting[header_place_q] <= '{header.payload, header.session, header.header};
+    if (judged_valid) verdicts[verdict_place_q] <= verdict;
+    if (push) payload[write_place_q[WordBits-1:0]] <= '{push_last, push_keep, push_data};
   end
 
   always_ff @(posedge clk_i) begin
@@ -426,9 +174,9 @@ module unisono_rx
       read_place_q    <= '0;
     end else begin
       held_q          <= held_q + level_t'(header_done) - level_t'(leave);
-      judged_q        <= judged_q + level_t'(valid4_q) - level_t'(leave);
-      header_place_q  <= header_place_q + place_t'(valid1_q);
-      verdict_place_q <= verdict_place_q + place_t'(valid4_q);
+      judged_q        <= judged_q + level_t'(judged_valid) - level_t'(leave);
+      header_place_q  <= header_place_q + place_t'(header_valid);
+      verdict_place_q <= verdict_place_q + place_t'(judged_valid);
       out_place_q     <= out_place_q + place_t'(leave);
       write_place_q   <= write_place_q + (WordBits + 1)'(push);
       read_place_q    <= read_place_q + (WordBits + 1)'(pop);
@@ -444,7 +192,7 @@ module unisono_rx
 
   out_e      out_q;
   waiting_t  next;
-  verdict_t  judged;
+  rx_verdict_t judged;
   word_t     next_word;
   received_t message;
   logic      word_there, good, credit_only, pays, refused;
@@ -519,40 +267,11 @@ module unisono_rx
     .out_data_o ({payload_last_o, payload_keep_o, payload_data_o})
   );
 
-  // ------------------------------------------------------------------ faults
-  typedef struct packed {
-    fault_e      fault;
-    session_t    session;
-    logic [31:0] communicator;
-  } report_t;
-
-  logic    newest_valid_q, report_valid_q;
-  report_t newest_q, report_q;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      counter_good_o  <= '0;
-      counter_fault_o <= '0;
-      newest_valid_q  <= 1'b0;
-      report_valid_q  <= 1'b0;
-    end else begin
-      if (leave && good) counter_good_o <= counter_good_o + 32'd1;
-      for (int f = 1; f <= 9; f++) begin
-        counter_fault_o[f] <= counter_fault_o[f] + 32'(refused && judged.fault == fault_e'(f)) +
-                              32'(wrong_length && fault_e'(f) == FaultTransport);
-      end
-      if (wrong_length || refused) newest_valid_q <= 1'b1;
-      else if (!report_valid_q || fault_ready_i) newest_valid_q <= 1'b0;
-      if (!report_valid_q || fault_ready_i) report_valid_q <= newest_valid_q;
-    end
-    if (wrong_length) newest_q <= '{FaultTransport, session_q, 32'd0};
-    else if (refused) newest_q <= '{judged.fault, next.session, next.header.communicator};
-    if (!report_valid_q || fault_ready_i) report_q <= newest_q;
-  end
-
-  assign fault_valid_o        = report_valid_q;
-  assign fault_code_o         = report_q.fault;
-  assign fault_session_o      = report_q.session;
-  assign fault_communicator_o = report_q.communicator;
+  unisono_rx_faults u_faults (
+    .clk_i, .rst_ni, .good_i(leave && good), .refused_i(refused), .fault_i(judged.fault), .session_i(next.session),
+    .communicator_i(next.header.communicator), .wrong_i(wrong_length), .wrong_session_i(wrong_session),
+    .fault_valid_o, .fault_ready_i, .fault_code_o, .fault_session_o, .fault_communicator_o, .counter_good_o,
+    .counter_fault_o
+  );
 
 endmodule
