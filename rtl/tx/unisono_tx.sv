@@ -16,6 +16,7 @@
 module unisono_tx
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;
+  import unisono_tx_pkg::*;
 #(
   parameter int unsigned DataBytes = 64,    // 8, 16, 32 or 64
   parameter int unsigned Sources   = 2,     // of data
@@ -96,7 +97,6 @@ module unisono_tx
   end
 
   localparam int unsigned QueueBits = $clog2(Queue);
-  localparam int unsigned SessionBits = $clog2(Sessions);
   localparam int unsigned HeaderWords = HeaderBytes / DataBytes;
   localparam int unsigned IndexBits = HeaderWords > 1 ? $clog2(HeaderWords) : 1;
   localparam int unsigned ByteBits = $clog2(DataBytes);
@@ -113,174 +113,33 @@ module unisono_tx
   // Index 1 of a pair: the control channel; 0: data.
   level_t [1:0] taken_q;                 // commands that were taken and whose header has not left
   logic   [1:0] space;
-  logic         may_take;
-  source_t      turn_q;                  // the data source that has the first choice
+  logic         may_take, chosen, take;
   source_t      choice;
-  logic         chosen;
   transmit_t    command;
 
   assign space[0] = taken_q[0] != level_t'(Queue);
   assign space[1] = taken_q[1] != level_t'(Queue);
 
-  always_comb begin
-    choice = Control;
-    chosen = 1'b0;
-    if (control_command_valid_i && space[1]) begin
-      chosen = 1'b1;
-    end else if (space[0]) begin
-      // The first that offers, counted from turn_q on: later assignments win.
-      for (int s = int'(Sources) - 1; s >= 0; s--) begin
-        if (command_valid_i[s] && source_t'(s) < turn_q) begin
-          choice = source_t'(s);
-          chosen = 1'b1;
-        end
-      end
-      for (int s = int'(Sources) - 1; s >= 0; s--) begin
-        if (command_valid_i[s] && source_t'(s) >= turn_q) begin
-          choice = source_t'(s);
-          chosen = 1'b1;
-        end
-      end
-    end
-    command = control_command_transmit_i;
-    for (int s = 0; s < int'(Sources); s++) begin
-      if (choice == source_t'(s)) command = command_transmit_i[s];
-    end
-    control_command_ready_o = may_take && chosen && choice == Control;
-    for (int s = 0; s < int'(Sources); s++) begin
-      command_ready_o[s] = may_take && chosen && choice == source_t'(s);
-    end
-  end
-
-  logic take;
-  assign take = chosen && may_take;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      turn_q <= '0;
-    end else if (take && choice != Control) begin
-      turn_q <= choice == source_t'(Sources - 1) ? '0 : choice + 1'b1;
-    end
-  end
-
-  // ------------------------------------------ with the command, what is missing is asked for; stage 1
-  logic      valid1_q;
-  transmit_t command1_q;
-  source_t   source1_q;
-  logic      control0, control1;
-  header_t   body;
-
-  logic opening_q;                       // the second channel of a session is being set to 0
-  logic sequence_ready;
-  logic open;
-
-  assign control0                 = choice == Control;
-  assign control1                 = source1_q == Control;
-  // Nothing is taken while a session is opened.
-  assign owed_take_valid_o        = chosen && sequence_ready && !session_open_valid_i;
-  assign may_take                 = sequence_ready && !session_open_valid_i && owed_take_ready_i;
-  assign owed_take_communicator_o = command.communicator;
-  assign owed_take_peer_o         = command.peer;
-
-  always_ff @(posedge clk_i) begin
-    valid1_q <= rst_ni && take;
-    if (take) begin
-      command1_q <= command;
-      source1_q  <= choice;
-    end
-  end
-
-  always_comb begin
-    body                  = command1_q.header;
-    body.magic            = 16'(Magic);
-    body.version          = 4'(WireVersion);
-    body.reserved0        = '0;
-    body.trailer          = 1'b0;
-    body.credits          = '0;
-    body.session_sequence = '0;
-    body.checksum         = '0;
-  end
-
-  // ---------------------------------------------------- stages 2 and 3: sequence, credits, checksum
-  logic [SessionBits:0] sequence_address;
-  logic                 sequence_update;
-  logic [31:0]          sequence_now, sequence_next;
-  logic                 unused_sequence;
-  logic [31:0]          unused_observed;
-  logic                 clear1_q, clear2_q;
-
-  assign open                 = session_open_valid_i && sequence_ready;
-  assign session_open_ready_o = opening_q;
-  assign sequence_update      = take || open;
-  assign sequence_address     = open ? {session_open_session_i[SessionBits-1:0], opening_q} :
-                                       {command.session[SessionBits-1:0], control0};
-  assign sequence_next        = clear2_q ? 32'd0 : sequence_now + 32'd1;
-
-  always_ff @(posedge clk_i) begin
-    opening_q <= rst_ni && open && !opening_q;
-    clear1_q <= open;
-    clear2_q <= clear1_q;
-  end
-
-  unisono_update_ram #(
-    .Entries (2 * Sessions),
-    .Width   (32),
-    .Observer(1'b0)
-  ) u_sequence (
-    .clk_i,
-    .rst_ni,
-    .ready_o          (sequence_ready),
-    .update_valid_i   (sequence_update),
-    .update_address_i (sequence_address),
-    .update_valid_o   (unused_sequence),
-    .update_data_o    (sequence_now),
-    .update_next_i    (sequence_next),
-    .observe_address_i('0),
-    .observe_data_o   (unused_observed)
+  unisono_tx_choice #(.Sources(Sources)) u_choice (
+    .clk_i, .rst_ni, .command_valid_i, .command_ready_o, .command_transmit_i, .control_command_valid_i,
+    .control_command_ready_o, .control_command_transmit_i, .space_i(space), .may_take_i(may_take), .chosen_o(chosen),
+    .choice_o(choice), .command_o(command), .take_o(take)
   );
 
-  logic        valid2_q, valid3_q;
-  logic [31:0] body_crc, late_crc;
-  logic [31:0] sequence3_q;
-  header_t     late;
+  // ------------------------------------------------------------------ what is missing in its header
+  logic     body_valid, body_control, late_valid, late_control;
+  source_t  body_source;
+  session_t body_session;
+  header_t  body;
+  late_t    late_now;
 
-  unisono_crc32c u_body_crc (
-    .clk_i,
-    .valid_i(valid1_q),
-    .data_i (body[479:0]),
-    .crc_o  (body_crc)
+  unisono_tx_complete #(.Sources(Sources), .Sessions(Sessions)) u_complete (
+    .clk_i, .rst_ni, .chosen_i(chosen), .choice_i(choice), .command_i(command), .may_take_o(may_take), .take_i(take),
+    .owed_take_valid_o, .owed_take_ready_i, .owed_take_communicator_o, .owed_take_peer_o, .owed_i,
+    .session_open_valid_i, .session_open_ready_o, .session_open_session_i, .body_valid_o(body_valid),
+    .body_control_o(body_control), .body_source_o(body_source), .body_session_o(body_session), .body_o(body),
+    .late_valid_o(late_valid), .late_control_o(late_control), .late_o(late_now)
   );
-
-  always_comb begin
-    late                  = '0;
-    late.credits          = owed_i;
-    late.session_sequence = sequence3_q;
-  end
-
-  unisono_crc32c #(
-    .Stages(0),
-    .Linear(1'b1)
-  ) u_late_crc (
-    .clk_i,
-    .valid_i(valid3_q),
-    .data_i (late[479:0]),
-    .crc_o  (late_crc)
-  );
-
-  logic control2_q, control3_q;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      valid2_q <= 1'b0;
-      valid3_q <= 1'b0;
-    end else begin
-      valid2_q <= valid1_q;
-      valid3_q <= valid2_q;
-    end
-    control2_q  <= control1;
-    control3_q  <= control2_q;
-    sequence3_q <= sequence_now;
-  end
 
   // ------------------------------------------------------------------ where headers wait
   // The body is written in stage 1, the rest in stage 3, each in the order of the channel. A header that may leave at
@@ -291,30 +150,21 @@ module unisono_tx
     header_t  header;
   } waiting_t;
 
-  typedef struct packed {
-    logic [31:0] checksum;
-    logic [31:0] session_sequence;
-    logic [15:0] credits;
-  } late_t;
-
   (* ram_style = "distributed" *) waiting_t waiting [2*Queue];
   (* ram_style = "distributed" *) late_t    finish  [2*Queue];
 
   place_t [1:0] body_place_q, finish_place_q, out_place_q;
   level_t [1:0] finished_q;              // headers that are complete and have not left
   logic   [1:0] took, finished, left, complete;
-  late_t        late_now;
-
-  assign late_now = '{body_crc ^ late_crc, sequence3_q, owed_i};
 
   always_ff @(posedge clk_i) begin
-    if (valid1_q) waiting[{control1, body_place_q[control1]}] <= '{source1_q, command1_q.session, body};
-    if (valid3_q) finish[{control3_q, finish_place_q[control3_q]}] <= late_now;
+    if (body_valid) waiting[{body_control, body_place_q[body_control]}] <= '{body_source, body_session, body};
+    if (late_valid) finish[{late_control, finish_place_q[late_control]}] <= late_now;
   end
 
   for (genvar c = 0; c < 2; c++) begin : gen_channel
     assign took[c]     = take && (choice == Control) == (c == 1);
-    assign finished[c] = valid3_q && control3_q == (c == 1);
+    assign finished[c] = late_valid && late_control == (c == 1);
     assign complete[c] = finished_q[c] != '0 || finished[c];
 
     always_ff @(posedge clk_i) begin
@@ -327,7 +177,7 @@ module unisono_tx
       end else begin
         taken_q[c]    <= taken_q[c] + level_t'(took[c]) - level_t'(left[c]);
         finished_q[c] <= finished_q[c] + level_t'(finished[c]) - level_t'(left[c]);
-        if (valid1_q && control1 == (c == 1)) body_place_q[c] <= body_place_q[c] + 1'b1;
+        if (body_valid && body_control == (c == 1)) body_place_q[c] <= body_place_q[c] + 1'b1;
         if (finished[c]) finish_place_q[c] <= finish_place_q[c] + 1'b1;
         if (left[c]) out_place_q[c] <= out_place_q[c] + 1'b1;
       end
@@ -415,7 +265,7 @@ module unisono_tx
   // may still change, so neither is offered before both can leave.
   assign meta = offer && index_q == '0 && !locked_q && word_ready && meta_ready;
 
-  assign early_meta = valid1_q && taken_q[0] + taken_q[1] == level_t'(1) && state_q == StateHeader && meta_ready;
+  assign early_meta = body_valid && taken_q[0] + taken_q[1] == level_t'(1) && state_q == StateHeader && meta_ready;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       locked_q <= 1'b0;
@@ -424,7 +274,7 @@ module unisono_tx
     end else if (word) begin
       locked_q <= 1'b0;
     end
-    if (early_meta) locked_channel_q <= control1;
+    if (early_meta) locked_channel_q <= body_control;
   end
 
   always_comb begin
@@ -510,8 +360,7 @@ module unisono_tx
     .rst_ni,
     .in_valid_i (meta || early_meta),
     .in_ready_o (meta_ready),
-    .in_data_i  (early_meta ? {control1, command1_q.session[14:0],
-                               command1_q.header.segment_bytes[15:0] + 16'(HeaderBytes)}
+    .in_data_i  (early_meta ? {body_control, body_session[14:0], body.segment_bytes[15:0] + 16'(HeaderBytes)}
                             : {channel, next.session[14:0], 16'(bytes) + 16'(HeaderBytes)}),
     .out_valid_o(meta_valid_o),
     .out_ready_i(meta_ready_i),
@@ -540,23 +389,7 @@ module unisono_tx
   );
 
   logic unused_bits;
-  assign unused_bits = ^{unused_user, unused_sequence, unused_observed, command1_q.control,
-                         command1_q.communicator, command1_q.peer,
-                         next.session[15], next.header.checksum, next.header.session_sequence,
-                         next.header.credits,
-                         body[511:480], late[511:480], session_open_session_i};
-
-`ifndef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && valid1_q) begin
-      assert (command1_q.header.segment_bytes <= 32'(MaxSegment))
-      else $error("unisono_tx: a segment of %0d bytes", command1_q.header.segment_bytes);
-      assert (!command1_q.header.trailer && command1_q.control == control1)
-      else $error("unisono_tx: a command with a trailer, or of the other channel");
-      assert (32'(command1_q.session) < 32'(Sessions))
-      else $error("unisono_tx: session %0d is beyond the table", command1_q.session);
-    end
-  end
-`endif
+  assign unused_bits = ^{unused_user, next.session[15], next.header.checksum, next.header.session_sequence,
+                         next.header.credits};
 
 endmodule
