@@ -166,12 +166,12 @@ module unisono_replay
   logic [2:0] look_q;                      // cycles since the item came
   slot_t slot_q;
 
-  logic [Slots-1:0] playing_q, recording_q;
-  entry_t [Slots-1:0] entry_of_q;
-  moves_t [Slots-1:0] count_q;             // moves given out, or kept
-  lists_t [Slots-1:0] lists_q;             // words of lists kept
-
-  logic [Entries-1:0] known_q;
+  // What of each slot's call is under way; entries with a whole program.
+  logic [Slots-1:0] playing, recording;
+  entry_t [Slots-1:0] entry_of;
+  moves_t [Slots-1:0] counts;
+  lists_t [Slots-1:0] lists;
+  logic [Entries-1:0] known;
 
   // The microcontroller has a start whose first move is still to come. (A first step without moves is over, too: the
   // next one would wait for this slot's turn, behind the starts that wait here.)
@@ -183,7 +183,7 @@ module unisono_replay
   assign is_more = work_valid_i && work_i.kind == WorkMore;
   assign is_control = work_valid_i && work_i.kind == WorkControl;
   assign looks = state_q == StIdle && is_start && !starting_q;
-  assign plays_on = state_q == StIdle && is_more && playing_q[work_i.slot];
+  assign plays_on = state_q == StIdle && is_more && playing[work_i.slot];
 
   // ---------------------------------------------------------------------------------------------- look
 
@@ -206,7 +206,7 @@ module unisono_replay
     .clk_i, .rst_ni, .look_i(look_q), .looking_i(state_q == StLook), .idle_i(state_q == StIdle),
     .descriptor_quad_i, .store_data_i, .store_valid_i, .store_quad_i,
     .may_catch_i(state_q == StIdle && !starting_q && !is_start),
-    .forget_i(looks || is_control || begins || loads), .communicator_data_i, .known_i(known_q), .pinned_i(pinned),
+    .forget_i(looks || is_control || begins || loads), .communicator_data_i, .known_i(known), .pinned_i(pinned),
     .loaded_i(loaded), .next_key_o(next_key), .key_o(key), .tag_o(tag), .entry_o(entry), .is_program_o(is_program),
     .match_o(match), .fits_o(fits), .catches_o(catches), .ahead_o(ahead), .settles_i(settles),
     .keeps_i(!hit && keeps)
@@ -219,7 +219,7 @@ module unisono_replay
   always_comb begin
     taken = 32'(entry_from_last) < Programs && pinned[entry_from_last[ProgramWidth-1:0]];
     for (int s = 0; s < int'(Slots); s++) begin
-      taken |= (playing_q[s] || recording_q[s]) && entry_of_q[s] == entry;
+      taken |= (playing[s] || recording[s]) && entry_of[s] == entry;
     end
   end
 
@@ -311,13 +311,13 @@ module unisono_replay
 
   assign cpu_work_o = work_i;
   assign cpu_work_valid_o = state_q == StPass ||
-                            (state_q == StIdle && ((is_more && !playing_q[work_i.slot]) || is_control));
+                            (state_q == StIdle && ((is_more && !playing[work_i.slot]) || is_control));
   // An item that is dealt with here is taken when that is done.
   assign work_ready_o = (cpu_work_valid_o && cpu_work_ready_i) || step_own;
 
   // ------------------------------------------------------------------------------------------- keeping
 
-  logic cpu_lists, keeps_move, keeps_list, keeps_context, keeps_length, too_long;
+  logic keeps_move, keeps_list, keeps_context, keeps_length;
   logic lists_more, moves_more;
   logic [ProgramWidth-1:0] load_slot;
   entry_t load_entry;
@@ -326,20 +326,29 @@ module unisono_replay
   logic [14:0][31:0] load_words;
   rest_t load_rest;
   logic [63:0] load_address;
-  assign cpu_lists = cpu_list_valid_i && recording_q[cpu_list_slot_i];
-  assign keeps_list = cpu_lists && 32'(cpu_list_index_i) < ListCount;
-  assign keeps_move = cpu_moves && recording_q[cpu_move_slot_i] && !cpu_move_end_i && !too_long;
-  assign too_long = count_q[cpu_move_slot_i][IndexWidth];
+
+  unisono_replay_slots #(
+    .Entries(Entries), .MoveCount(MoveCount), .MostMoves(MostMoves), .ListCount(ListCount), .ListWords(ListWords)
+  ) u_slots (
+    .clk_i, .rst_ni, .settles_i(settles), .start_slot_i(start_slot), .start_entry_i(entry), .hit_i(hit),
+    .keeps_i(keeps), .move_i(cpu_moves), .move_slot_i(cpu_move_slot_i), .move_end_i(cpu_move_end_i),
+    .list_i(cpu_list_valid_i), .list_slot_i(cpu_list_slot_i), .list_index_i(cpu_list_index_i),
+    .fail_i(cpu_fail_valid_i), .fail_slot_i(cpu_fail_slot_i), .keeps_move_o(keeps_move), .keeps_list_o(keeps_list),
+    .keeps_length_o(keeps_length), .step_i(step_own), .end_i(own_moves && own_end), .play_slot_i(slot_q),
+    .play_count_i(play_count), .clear_i(clear_valid_i), .clear_slot_i(clear_slot_i), .load_i(begins),
+    .load_entry_i(load_entry),
+    .forget_i(cpu_work_valid_o && cpu_work_ready_i && cpu_work_o.kind == WorkControl), .playing_o(playing),
+    .recording_o(recording), .entries_o(entry_of), .counts_o(counts), .lists_o(lists), .known_o(known)
+  );
 
   always_ff @(posedge clk_i) begin
     if (keeps_context || loads) begin
-      contexts[loads ? load_entry : entry_of_q[cpu_context_slot_i]] <=
+      contexts[loads ? load_entry : entry_of[cpu_context_slot_i]] <=
           loads ? context_t'{signature: program_data_i, space: SpaceCollective, dtype: DatatypeNone, default: '0}
                 : cpu_context_i;
     end
   end
-  assign keeps_context = cpu_context_valid_i && recording_q[cpu_context_slot_i];
-  assign keeps_length = cpu_moves && cpu_move_end_i && recording_q[cpu_move_slot_i];
+  assign keeps_context = cpu_context_valid_i && recording[cpu_context_slot_i];
 
   // ------------------------------------------------------------------------------------------- loading
   // What may be kept goes first. A word of the host waits, and another can come only when it was taken.
@@ -348,7 +357,7 @@ module unisono_replay
   always_comb begin
     load_in_use = state_q == StLook && entry == load_entry;
     for (int s = 0; s < int'(Slots); s++) begin
-      load_in_use |= playing_q[s] && entry_of_q[s] == load_entry && !(clear_valid_i && clear_slot_i == slot_t'(s));
+      load_in_use |= playing[s] && entry_of[s] == load_entry && !(clear_valid_i && clear_slot_i == slot_t'(s));
     end
   end
 
@@ -363,61 +372,14 @@ module unisono_replay
   );
   assign program_loaded_o = loaded;
 
-  always_ff @(posedge clk_i) begin
-    if (cpu_moves && recording_q[cpu_move_slot_i]) begin
-      if (cpu_move_end_i) begin
-        known_q[entry_of_q[cpu_move_slot_i]] <= 1'b1;
-        recording_q[cpu_move_slot_i] <= 1'b0;
-      end else if (too_long) begin
-        recording_q[cpu_move_slot_i] <= 1'b0;
-      end else begin
-        count_q[cpu_move_slot_i] <= count_q[cpu_move_slot_i] + 1'b1;
-      end
-    end
-    if (cpu_lists) begin
-      if (keeps_list) lists_q[cpu_list_slot_i] <= lists_t'(cpu_list_index_i) + 1'b1;
-      else recording_q[cpu_list_slot_i] <= 1'b0;
-    end
-    if (cpu_fail_valid_i) recording_q[cpu_fail_slot_i] <= 1'b0;
-    if (clear_valid_i) begin
-      recording_q[clear_slot_i] <= 1'b0;
-      playing_q[clear_slot_i] <= 1'b0;
-    end
-    if (settles) begin
-      entry_of_q[start_slot] <= entry;
-      count_q[start_slot] <= '0;
-      lists_q[start_slot] <= '0;
-      playing_q[start_slot] <= hit;
-      recording_q[start_slot] <= !hit && keeps;
-      if (!hit && keeps) known_q[entry] <= 1'b0;
-    end
-    if (begins) begin
-      known_q[load_entry] <= 1'b0;
-      for (int s = 0; s < int'(Slots); s++) begin
-        if (entry_of_q[s] == load_entry) recording_q[s] <= 1'b0;
-      end
-    end
-    if (own_moves && own_end) playing_q[slot_q] <= 1'b0;
-    if (step_own) count_q[slot_q] <= play_count;
-    if (cpu_work_valid_o && cpu_work_ready_i && cpu_work_o.kind == WorkControl) begin
-      known_q <= '0;
-      recording_q <= '0;
-    end
-    if (!rst_ni) begin
-      known_q <= '0;
-      recording_q <= '0;
-      playing_q <= '0;
-    end
-  end
-
   // --------------------------------------------------------------------------------------- giving out
 
   move_t own_move;
   logic own_list;
   logic [23:0] list_kept;
   entry_t move_entry, list_entry;
-  assign move_entry = entry_of_q[cpu_move_slot_i];
-  assign list_entry = entry_of_q[cpu_list_slot_i];
+  assign move_entry = entry_of[cpu_move_slot_i];
+  assign list_entry = entry_of[cpu_list_slot_i];
   unisono_replay_give #(
     .Entries(Entries), .Programs(Programs), .MoveCount(MoveCount), .MostMoves(MostMoves), .ListCount(ListCount)
   ) u_give (
@@ -426,17 +388,17 @@ module unisono_replay
     .list_index_i(lists_more ? load_lists[ListWidth-1:0] : cpu_list_index_i[ListWidth-1:0]),
     .list_word_i(lists_more ? program_data_i[23:0] : cpu_list_word_i),
     .move_write_i(keeps_move || moves_more), .move_entry_i(moves_more ? load_entry : move_entry),
-    .move_index_i(moves_more ? load_moves[IndexWidth-1:0] : count_q[cpu_move_slot_i][IndexWidth-1:0]),
-    .move_lists_i(moves_more ? load_lists : lists_q[cpu_move_slot_i]),
+    .move_index_i(moves_more ? load_moves[IndexWidth-1:0] : counts[cpu_move_slot_i][IndexWidth-1:0]),
+    .move_lists_i(moves_more ? load_lists : lists[cpu_move_slot_i]),
     .move_i(moves_more ? move_t'({program_data_i, load_words}) : cpu_move_i),
     .length_write_i(keeps_length || loads), .length_entry_i(loads ? load_entry : move_entry),
-    .length_moves_i(loads ? load_moves + moves_t'(load_rest) : count_q[cpu_move_slot_i]),
-    .length_lists_i(loads ? load_lists : lists_q[cpu_move_slot_i]),
+    .length_moves_i(loads ? load_moves + moves_t'(load_rest) : counts[cpu_move_slot_i]),
+    .length_lists_i(loads ? load_lists : lists[cpu_move_slot_i]),
     .rest_write_i(loads), .rest_slot_i(load_slot), .rest_address_i(load_address),
     .idle_i(state_q == StIdle), .starts_i(looks), .looks_i(state_q == StLook || looks),
     .compares_i(state_q == StLook && look_q == LookCompare), .settles_i(settles), .replays_i(replayed_o),
-    .plays_i(state_q == StPlay), .entry_i(entry), .work_entry_i(entry_of_q[work_i.slot]),
-    .work_count_i(count_q[work_i.slot]), .count_o(play_count),
+    .plays_i(state_q == StPlay), .entry_i(entry), .work_entry_i(entry_of[work_i.slot]),
+    .work_count_i(counts[work_i.slot]), .count_o(play_count),
     .valid_o(own_valid), .end_o(own_end), .move_o(own_move), .moves_i(own_moves),
     .list_valid_o(own_list), .list_index_o(sent), .list_word_o(list_kept), .list_taken_i(cpu_list_valid_i),
     .step_o(step_own), .step_taken_i(cpu_step_valid_i),
@@ -446,9 +408,8 @@ module unisono_replay
   assign rest_begin_slot_o = slot_q;
   assign rest_want_slot_o = slot_q;
   for (genvar s = 0; s < int'(Slots); s++) begin : gen_waits
-    assign waits_o[s] = playing_q[s] && count_q[s] >= moves_t'(MoveCount) && !rest_ready_i[s];
+    assign waits_o[s] = playing[s] && counts[s] >= moves_t'(MoveCount) && !rest_ready_i[s];
   end
-
 
   assign replayed_o = settles && hit;
 
@@ -526,7 +487,7 @@ module unisono_replay
   assert property (@(posedge clk_i) disable iff (!rst_ni) !(replayed_o && cpu_context_valid_i));
   cleared_before_start :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
-      looks |-> !playing_q[work_i.slot] && !recording_q[work_i.slot]);
+      looks |-> !playing[work_i.slot] && !recording[work_i.slot]);
   context_of_the_start :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
       context_valid_o |-> context_o.communicator == key.communicator[7:0]);
