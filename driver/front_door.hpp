@@ -73,8 +73,11 @@ inline bool run_at_once(const unisono_communicator* handle, const unisono_call* 
   const Communicator& communicator = Communicators::instance().get_again(reinterpret_cast<std::uintptr_t>(handle),
                                                                          "communicator", ErrorCode::kFreedCommunicator);
   if (communicator.fast_path == nullptr || communicator.open_groups.load(std::memory_order_relaxed) != 0) return false;
-  if (given->send_counts != nullptr || given->recv_counts != nullptr) [[unlikely]]
+  if (given->send_counts != nullptr || given->recv_counts != nullptr) [[unlikely]] {
+    // With a datatype for each peer, counts and displacements are of something else than `datatype`.
+    if (given->send_datatypes != nullptr || given->recv_datatypes != nullptr) return false;
     return run_counted(*communicator.fast_path, *given, request);
+  }
   if (communicator.fast_path->try_run(request, received)) [[likely]]
     return true;
   return counts_at_root(request.call.collective) && run_counted(*communicator.fast_path, *given, request);
