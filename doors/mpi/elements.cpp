@@ -123,7 +123,7 @@ std::optional<unisono_datatype> found(MPI_Datatype type) {
 
 std::optional<unisono_datatype> element_of(MPI_Datatype type) {
   if (const auto element = found(type)) return element;
-  if (combiner_of(type) != MPI_COMBINER_DUP) return std::nullopt;
+  if (type == MPI_DATATYPE_NULL || combiner_of(type) != MPI_COMBINER_DUP) return std::nullopt;
   MPI_Datatype inner = MPI_DATATYPE_NULL;
   PMPI_Type_get_contents(type, 0, 0, 1, nullptr, nullptr, &inner);
   const auto element = element_of(inner);
@@ -132,6 +132,7 @@ std::optional<unisono_datatype> element_of(MPI_Datatype type) {
 }
 
 bool is_predefined(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL) return false;
   const int combiner = combiner_of(type);
   if (combiner != MPI_COMBINER_DUP) return combiner == MPI_COMBINER_NAMED;
   MPI_Datatype inner = MPI_DATATYPE_NULL;

@@ -20,6 +20,30 @@ bool becomes_rooted(Operation& operation, unisono_collective collective, int roo
   return true;
 }
 
+// What is read or written, on ranks for which it matters. What is wrong otherwise than here, such as a negative count
+// of one of several blocks, Unisono refuses by itself.
+
+bool is_given(const Elements& blocks, int /*ranks*/) { return blocks.count >= 0 && blocks.type != MPI_DATATYPE_NULL; }
+bool is_given(const Blocks& blocks, int /*ranks*/) {
+  return blocks.counts != nullptr && blocks.displacements != nullptr && blocks.type != MPI_DATATYPE_NULL;
+}
+bool is_given(const TypedBlocks& blocks, int ranks) {
+  if (blocks.counts == nullptr || blocks.displacements == nullptr || blocks.types == nullptr) return false;
+  for (int rank = 0; rank < ranks; ++rank) {  // blocks of nothing may have no datatype
+    if (blocks.counts[rank] != 0 && blocks.types[rank] == MPI_DATATYPE_NULL) return false;
+  }
+  return true;
+}
+
+template <class Blocks>
+bool is_buffer(const Operation& operation, const Blocks& blocks) {
+  return blocks.data != MPI_IN_PLACE && is_given(blocks, operation.door->size);
+}
+template <class Blocks>
+bool is_buffer_or_in_place(const Operation& operation, const Blocks& blocks) {
+  return blocks.data == MPI_IN_PLACE || is_given(blocks, operation.door->size);
+}
+
 /// A buffer of one block for each of `ranks`, however the caller has said it.
 void emplace(std::optional<Buffer>& buffer, int ranks, const Elements& of, Buffer::Use /*use*/) {
   buffer.emplace(of.data, ranks, of.count, of.type);
@@ -67,6 +91,7 @@ void gives_own(Operation& operation, const Elements& send) {
 /// A block of every rank comes here.
 template <class Receive>
 bool receives_all(Operation& operation, const Elements& send, const Receive& receive) {
+  if (!is_buffer_or_in_place(operation, send) || !is_buffer(operation, receive)) return false;
   emplace(operation.to, operation.door->size, receive, Buffer::Use::kWritten);
   takes(operation, receive);
   operation.results = Operation::kAll;
@@ -86,6 +111,7 @@ bool to_root(Operation& operation, unisono_collective collective, const Elements
              int root) {
   if (!becomes_rooted(operation, collective, root)) return false;
   if (operation.door->rank == root) return receives_all(operation, send, receive);
+  if (!is_buffer(operation, send)) return false;
   operation.from.emplace(send.data, send.count, send.type);
   operation.give(*operation.from);
   operation.call.count = operation.from->block_bytes();
@@ -98,6 +124,8 @@ bool from_root(Operation& operation, unisono_collective collective, const Send& 
                int root) {
   if (!becomes_rooted(operation, collective, root)) return false;
   const bool is_root = operation.door->rank == root;
+  if (is_root && !is_buffer(operation, send)) return false;
+  if (!is_buffer(operation, receive) && !(is_root && receive.data == MPI_IN_PLACE)) return false;
   if (is_root) {
     emplace(operation.from, operation.door->size, send, Buffer::Use::kRead);
     gives(operation, send);
@@ -119,6 +147,7 @@ bool from_root(Operation& operation, unisono_collective collective, const Send& 
 
 template <class Blocks>
 bool among_all(Operation& operation, unisono_collective collective, const Blocks& send, const Blocks& receive) {
+  if (!is_buffer_or_in_place(operation, send) || !is_buffer(operation, receive)) return false;
   become(operation, collective);
   emplace(operation.to, operation.door->size, receive, Buffer::Use::kWritten);
   takes(operation, receive);
@@ -143,8 +172,6 @@ bool root_alone_knows(Operation& operation) {
   return true;
 }
 
-bool is_valid(const Elements& elements) { return elements.data == MPI_IN_PLACE || elements.count >= 0; }
-
 }  // namespace
 
 bool prepare_barrier(Operation& operation) {
@@ -153,7 +180,8 @@ bool prepare_barrier(Operation& operation) {
 }
 
 bool prepare_bcast(Operation& operation, void* data, int count, MPI_Datatype type, int root) {
-  if (count < 0 || !becomes_rooted(operation, UNISONO_BCAST, root)) return false;
+  if (!is_buffer(operation, Elements{data, count, type})) return false;
+  if (!becomes_rooted(operation, UNISONO_BCAST, root)) return false;
   operation.to.emplace(data, count, type);
   operation.take(*operation.to);
   operation.call.count = operation.to->block_bytes();
@@ -165,12 +193,10 @@ bool prepare_bcast(Operation& operation, void* data, int count, MPI_Datatype typ
 }
 
 bool prepare_allgather(Operation& operation, const Elements& send, const Elements& receive) {
-  if (!is_valid(send) || receive.count < 0) return false;
   return to_all(operation, UNISONO_ALLGATHER, send, receive);
 }
 
 bool prepare_allgatherv(Operation& operation, const Elements& send, const Blocks& receive) {
-  if (!is_valid(send)) return false;
   return to_all(operation, UNISONO_ALLGATHERV, send, receive);
 }
 
@@ -193,7 +219,6 @@ bool prepare_scatterv(Operation& operation, const Blocks& send, const Elements& 
 }
 
 bool prepare_alltoall(Operation& operation, const Elements& send, const Elements& receive) {
-  if (!is_valid(send) || receive.count < 0) return false;
   return among_all(operation, UNISONO_ALLTOALL, send, receive);
 }
 

@@ -1,5 +1,6 @@
 #include "doors/mpi/neighbours.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "doors/mpi/operation.hpp"
@@ -89,6 +90,14 @@ Buffer& place_blocks(std::optional<Buffer>& buffer, const NeighbourBlocks& of, c
   return buffer.emplace(of.data, blocks, use);
 }
 
+bool is_buffer(const NeighbourBlocks& blocks, const std::vector<std::size_t>& places) {
+  if (blocks.data == MPI_IN_PLACE || blocks.count < 0) return false;
+  if (blocks.types == nullptr) return blocks.type != MPI_DATATYPE_NULL;
+  return std::none_of(places.begin(), places.end(), [&](std::size_t place) {
+    return blocks.counts[place] != 0 && blocks.types[place] == MPI_DATATYPE_NULL;
+  });
+}
+
 }  // namespace
 
 Neighbours::~Neighbours() {
@@ -121,7 +130,8 @@ std::unique_ptr<Neighbours> neighbours_of(MPI_Comm comm, unisono_communicator* c
 bool prepare_neighbours(Operation& operation, const NeighbourBlocks& send, const NeighbourBlocks& receive,
                         bool gathers) {
   const Neighbours* const neighbours = operation.door->neighbours.get();
-  if (neighbours == nullptr || send.count < 0 || receive.count < 0) return false;
+  if (neighbours == nullptr || !is_buffer(receive, neighbours->sources)) return false;
+  if (!is_buffer(send, neighbours->destinations)) return false;
   operation.call.collective = gathers ? UNISONO_ALLGATHERV : UNISONO_ALLTOALLV;
   operation.call.datatype = UNISONO_BYTE;
   operation.call.graph = neighbours->graph;

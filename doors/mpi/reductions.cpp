@@ -20,8 +20,8 @@ std::optional<Reduction> reduction_of(const Operands& operands, Reason& reason) 
   const auto op = operator_of(operands.op);
   if (!op) {
     reason = Reason::kOperator;
-    if (operands.op == MPI_OP_NULL || operands.op == MPI_REPLACE || operands.op == MPI_NO_OP) return std::nullopt;
-    return Reduction{};
+    const bool folds = operands.op != MPI_OP_NULL && operands.op != MPI_REPLACE && operands.op != MPI_NO_OP;
+    return folds && operands.type != MPI_DATATYPE_NULL ? std::optional(Reduction{}) : std::nullopt;
   }
   if (const auto element = element_of(operands.type)) {
     return Reduction{op, *element, static_cast<std::int64_t>(bytes_of(static_cast<Datatype>(*element)))};
@@ -87,7 +87,7 @@ bool exchange_and_fold(Operation& operation, const Operands& operands, const std
 }  // namespace
 
 bool prepare_vectors(Operation& operation, unisono_collective collective, const Operands& operands, int count) {
-  if (count < 0) return false;
+  if (count < 0 || operands.receive == MPI_IN_PLACE) return false;
   const auto reduction = reduction_of(operands, operation.reason);
   if (!reduction) return false;
   if (reduction->op) {
@@ -112,6 +112,7 @@ bool prepare_reduce(Operation& operation, const Operands& operands, int count, i
   const auto reduction = reduction_of(operands, operation.reason);
   if (!reduction) return false;
   const bool is_root = operation.door->rank == root;
+  if (is_root && operands.receive == MPI_IN_PLACE) return false;
   operation.call.root = root;
   if (reduction->op) {
     become(operation, UNISONO_REDUCE, *reduction);
@@ -129,6 +130,7 @@ bool prepare_reduce(Operation& operation, const Operands& operands, int count, i
 }
 
 bool prepare_reduce_scatter(Operation& operation, const Operands& operands, const int* counts) {
+  if (counts == nullptr || operands.receive == MPI_IN_PLACE) return false;
   const auto reduction = reduction_of(operands, operation.reason);
   if (!reduction) return false;
   const std::vector<std::int64_t> elements(counts, counts + operation.door->size);
@@ -151,7 +153,7 @@ bool prepare_reduce_scatter(Operation& operation, const Operands& operands, cons
 }
 
 bool prepare_reduce_scatter_block(Operation& operation, const Operands& operands, int count) {
-  if (count < 0) return false;
+  if (count < 0 || operands.receive == MPI_IN_PLACE) return false;
   const auto reduction = reduction_of(operands, operation.reason);
   if (!reduction) return false;
   const int ranks = operation.door->size;

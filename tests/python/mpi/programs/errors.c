@@ -2,6 +2,52 @@
 #include <mpi.h>
 #include <stdio.h>
 
+/* Datatypes and places that no call may have: refused by the communicator's error handler, on all ranks, and the
+ * communicator is whole. */
+static int refused(void) {
+  int size, all = 0, count = 0, x[64] = {0}, y[64] = {0}, ones[64], places[64];
+  const int one = 1;
+  MPI_Datatype none[64], ints[64];
+  MPI_Request request;
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_size(comm, &size);
+  for (int i = 0; i < 64; ++i) {
+    ones[i] = 1;
+    places[i] = i;
+    none[i] = MPI_DATATYPE_NULL;
+    ints[i] = MPI_INT;
+  }
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  int errors[32], cases = 0;
+  errors[cases++] = MPI_Bcast(x, 1, MPI_DATATYPE_NULL, 0, comm);
+  errors[cases++] = MPI_Reduce(x, y, 1, MPI_DATATYPE_NULL, MPI_SUM, 0, comm);
+  errors[cases++] = MPI_Allreduce(x, y, 1, MPI_DATATYPE_NULL, MPI_SUM, comm);
+  errors[cases++] = MPI_Reduce_scatter(x, y, ones, MPI_DATATYPE_NULL, MPI_SUM, comm);
+  errors[cases++] = MPI_Scan(x, y, 1, MPI_DATATYPE_NULL, MPI_SUM, comm);
+  errors[cases++] = MPI_Gather(x, 1, MPI_DATATYPE_NULL, y, 1, MPI_DATATYPE_NULL, 0, comm);
+  errors[cases++] = MPI_Scatter(x, 1, MPI_DATATYPE_NULL, y, 1, MPI_DATATYPE_NULL, 0, comm);
+  errors[cases++] = MPI_Allgather(x, 1, MPI_INT, y, 1, MPI_DATATYPE_NULL, comm);
+  errors[cases++] = MPI_Allgatherv(x, 1, MPI_DATATYPE_NULL, y, ones, places, MPI_INT, comm);
+  errors[cases++] = MPI_Alltoall(x, 1, MPI_INT, y, 1, MPI_DATATYPE_NULL, comm);
+  errors[cases++] = MPI_Alltoallv(x, ones, places, MPI_DATATYPE_NULL, y, ones, places, MPI_INT, comm);
+  errors[cases++] = MPI_Alltoallw(x, ones, places, none, y, ones, places, ints, comm);
+  errors[cases++] = MPI_Alltoallw(x, ones, places, ints, y, ones, places, none, comm);
+  errors[cases++] = MPI_Iallreduce(x, y, 1, MPI_DATATYPE_NULL, MPI_SUM, comm, &request);
+  errors[cases++] = MPI_Ibcast(x, 1, MPI_DATATYPE_NULL, 0, comm, &request);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* which Open MPI calls for these */
+  errors[cases++] = MPI_Allreduce(x, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm);
+  errors[cases++] = MPI_Allgather(x, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, comm);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  for (int i = 0; i < cases; ++i) {
+    if (errors[i] == MPI_SUCCESS) printf("case %d succeeded\n", i);
+    count += errors[i] != MPI_SUCCESS;
+  }
+  MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, comm);
+  MPI_Comm_free(&comm);
+  return count == cases && all == size;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank, size, wrong = 0, data[4] = {0}, class, length;
@@ -21,6 +67,7 @@ int main(int argc, char** argv) {
   wrong |= MPI_Bcast(data, -1, MPI_INT, 0, comm) == MPI_SUCCESS;
   wrong |= MPI_Bcast(data, 1, MPI_INT, size, comm) == MPI_SUCCESS;
   MPI_Comm_free(&comm);
+  wrong |= !refused();
   /* Other communicators are whole. */
   int one = 1, all = 0;
   MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
