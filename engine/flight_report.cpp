@@ -349,13 +349,18 @@ std::string doings(const Poe& poe, std::uint32_t endpoint, std::uint32_t communi
   const CommunicatorRecord* records = poe.records(endpoint);
   if (records == nullptr) return poe.condition(endpoint);
   std::string text = poe.condition(endpoint);
-  std::string here = "has not made the communicator";
+  std::string here;
   std::string elsewhere;
+  std::uint32_t used = 0;
   const auto now = std::chrono::steady_clock::now();
   for (std::uint32_t i = 0; i < kRecordedCommunicators; ++i) {
     const auto seen = read(records[i]);
-    if (!seen || seen->left) continue;
-    if (seen->number == communicator && seen->epoch == epoch) {
+    if (!seen) continue;
+    ++used;
+    const bool is_it = seen->number == communicator && seen->epoch == epoch;
+    if (seen->left) {
+      if (is_it) here = "has freed it";
+    } else if (is_it) {
       const SeenCall* present = present_call(*seen);
       const SeenCall* last = last_collective(*seen);
       here = present != nullptr ? "is in " + details_of(*present)
@@ -365,6 +370,10 @@ std::string doings(const Poe& poe, std::uint32_t endpoint, std::uint32_t communi
       elsewhere = ", but in " + unisono::title_of(seen->number, seen->name) + " (as rank " +
                   std::to_string(seen->rank) + ") it is " + now_in(*seen, now);
     }
+  }
+  if (here.empty()) {
+    here = used < kRecordedCommunicators ? "has not made the communicator"
+                                         : "has so many communicators that its record of this one is not seen";
   }
   if (!text.empty()) text += "; ";
   return text + here + elsewhere;

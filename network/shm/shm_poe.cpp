@@ -178,10 +178,15 @@ std::string ShmPoe::describe(std::uint32_t peer) const {
 }
 
 std::string ShmPoe::condition(std::uint32_t peer) const {
-  if (peer >= size() || one_process()) return {};
+  if (peer >= size()) return {};
   const EndpointBlock& block = segment_->endpoint(peer);
-  if (block.state.load(std::memory_order_acquire) == EndpointState::kAbsent) return {};
-  return condition_of(block.pid.load(std::memory_order_relaxed), block.start_time.load(std::memory_order_relaxed));
+  const EndpointState state = block.state.load(std::memory_order_acquire);
+  if (state == EndpointState::kLeft) return "has left the job";
+  if (state == EndpointState::kAbsent || one_process()) return {};
+  const std::uint32_t pid = block.pid.load(std::memory_order_relaxed);
+  const std::uint64_t start_time = block.start_time.load(std::memory_order_relaxed);
+  // The system says nothing of a process that was waited for.
+  return ProcessWatch(pid, start_time).running() ? condition_of(pid, start_time) : "has died";
 }
 
 }  // namespace unisono::shm

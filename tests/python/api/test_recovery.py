@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -120,6 +121,48 @@ def test_without_the_option_the_others_are_ended(tmp_path: Path) -> None:
     assert status == 128 + 9
     assert not said
     assert "rank 1 of 3 was ended by SIGKILL" in errors
+
+
+WAITS_ON = """
+with unisono.init(timeout=1.5) as context:
+    comm, other = context.world, context.world.dup()
+    comm.barrier()
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if comm.rank == 2:
+        other.free()
+        time.sleep(3)
+        os._exit(0)
+    try:
+        other.recv(np.zeros(1), source=unisono.ANY_SOURCE)
+    except unisono.DeadlineError as error:
+        tell(comm.rank, str(error))
+    os._exit(0)
+"""
+
+
+def test_the_error_of_a_deadline_says_who_has_gone(tmp_path: Path) -> None:
+    """A receive of anybody waits on after a death; the system says nothing of a process that was waited for."""
+    _, said, errors = run(tmp_path, 3, WAITS_ON, [], "--keep-going")
+    assert re.search(r"Rank 1, endpoint 1 \(pid \d+\): has died; ", said[0]), errors
+    assert re.search(r"Rank 2, endpoint 2 \(pid \d+\): has freed it", said[0]), errors
+
+
+def test_who_has_left_is_not_taken_for_late() -> None:
+    def body(world: unisono.Communicator) -> str:
+        if world.rank == 1:
+            return ""
+        if world.rank == 2:
+            time.sleep(1)
+            return ""
+        with pytest.raises(unisono.DeadlineError) as caught:
+            world.recv(np.zeros(1), source=unisono.ANY_SOURCE, timeout=0.5)
+        return str(caught.value)
+
+    text = unisono.ThreadJob(3).run(body)[0]
+    assert "Rank 1, endpoint 1 (pid" in text
+    assert "): has left the job" in text
+    assert "has not made" not in text
 
 
 def test_who_does_not_come_is_named() -> None:
