@@ -52,6 +52,8 @@ class Network {
   /// What peers must know to reach this endpoint, at most kMostCardBytes.
   virtual std::vector<std::byte> card() const = 0;
   static constexpr std::size_t kMostCardBytes = 512;
+  /// With what a card of several networks begins, and no other.
+  static constexpr std::byte kSeveralCards{0x57};
   /// Once, before all that follows. Throws Error(kBootstrap) that names the member whose card cannot be read.
   virtual void meet(NetworkMembers members) = 0;
 

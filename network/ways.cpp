@@ -15,7 +15,6 @@ namespace unisono {
 
 namespace {
 
-constexpr std::byte kCardMark{0x57};
 constexpr std::chrono::seconds kPatienceAtEnd{1};
 /// What a dead peer's data way may still hold is taken in so many polls.
 constexpr int kLastPolls = 2048;
@@ -49,7 +48,7 @@ std::optional<std::vector<NamedCard>> cards_in(std::span<const std::byte> bytes)
     return piece;
   };
   const auto mark = take(1);
-  if (!mark || (*mark)[0] != kCardMark) return std::nullopt;
+  if (!mark || (*mark)[0] != Network::kSeveralCards) return std::nullopt;
   while (!bytes.empty()) {
     const auto name_bytes = take(1);
     const auto name = take(static_cast<std::size_t>((*name_bytes)[0]));
@@ -110,7 +109,7 @@ Ways::~Ways() {
 }
 
 std::vector<std::byte> Ways::card() const {
-  std::vector<std::byte> card{kCardMark};
+  std::vector<std::byte> card{kSeveralCards};
   append(card, lifeline_->name(), lifeline_->card());
   for (const auto& other : others_) append(card, other->name(), other->card());
   if (card.size() > kMostCardBytes) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "core/error.hpp"
@@ -59,11 +60,17 @@ void TcpNetwork::meet(NetworkMembers members) {
   check_process();
   for (std::size_t i = 0; i < members.cards.size(); ++i) {
     if (members.cards[i].empty()) continue;
+    const std::string_view host = i < members.hosts.size() ? std::string_view(members.hosts[i]) : "?";
+    if (members.cards[i].front() == kSeveralCards) {
+      throw Error(ErrorCode::kBootstrap, formatted("endpoint {} on {} is reached by several networks, this endpoint by "
+                                                   "tcp alone: set UNISONO_TRANSPORT alike on all ranks",
+                                                   i, host));
+    }
     try {
       decode_card(members.cards[i]);
     } catch (const Error& error) {
-      throw Error(ErrorCode::kBootstrap, formatted("the card of endpoint {} on {}, which says where it listens, {}", i,
-                                                   i < members.hosts.size() ? members.hosts[i] : "?", error.what()));
+      throw Error(ErrorCode::kBootstrap,
+                  formatted("the card of endpoint {} on {}, which says where it listens, {}", i, host, error.what()));
     }
   }
   members.hosts.resize(members.cards.size(), "?");

@@ -385,6 +385,8 @@ class MemberOfHub final : public Exchange {
       try {
         connection_ = try_connect(environment_.addresses[connected_], deadline_, failure);
       } catch (const Error& error) {  // there is no such host
+        // Or the time is over while the name is looked up once more: what came of it before is the reason.
+        if (!failure.reason.empty() && Clock::now() >= deadline_) continue;
         if (patient) throw;
         stranger = error.what();
         continue;

@@ -110,6 +110,8 @@ class Request:
         `InvalidArgumentError` there. `request.wait()` gives the result, or raises. What `function` raises is reported
         by `sys.unraisablehook`.
         """
+        if not callable(function):
+            raise InvalidArgumentError(f"add_done_callback: function is {function!r}; pass a function of the request")
 
         def completed() -> None:
             self._look()

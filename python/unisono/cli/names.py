@@ -17,7 +17,7 @@ def select(name: str | None) -> list[Algorithm]:
     of_collective = [entry for entry in table if entry.collective == collective]
     if not of_collective:
         known = ", ".join(dict.fromkeys(entry.collective for entry in table))
-        raise InvalidArgumentError(f"there is no file and no collective {collective!r}; collectives are {known}")
+        raise InvalidArgumentError(f"there is no file and no collective {name!r}; collectives are {known}")
     if not algorithm:
         return of_collective
     alone, colon, _ = algorithm.partition(":")

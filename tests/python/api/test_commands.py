@@ -53,6 +53,8 @@ def test_check_proves(capsys: pytest.CaptureFixture[str]) -> None:
 def test_check_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "allreduce/rnig"]) == 2
     assert "recursive_doubling" in capsys.readouterr().err
+    assert main(["check", "/no/such/file"]) == 2
+    assert "there is no file and no collective '/no/such/file'" in capsys.readouterr().err
 
 
 def test_show(capsys: pytest.CaptureFixture[str]) -> None:

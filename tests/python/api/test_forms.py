@@ -133,6 +133,8 @@ def test_callbacks() -> None:
             comm.copy(np.arange(3))  # makes progress
         np.testing.assert_array_equal(heard[0], total(4))
         np.testing.assert_array_equal(heard[1], total(2, 5))
+        with pytest.raises(unisono.InvalidArgumentError, match="add_done_callback: function is None"):
+            request.add_done_callback(None)  # type: ignore[arg-type]
         request.add_done_callback(heard.append)
         assert heard[2] is request, "at once, for the call has completed"
         comm.barrier()

@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -417,6 +418,39 @@ def test_a_name_service_that_hangs(rank: int, tmp_path: Path) -> None:
     assert "the host of node7.invalid:4711 has was not known in time" in done.stderr
     assert "(getaddrinfo) does not answer" in done.stderr
     assert done.returncode == 1
+
+
+def a_free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def test_rank_0_that_does_not_come_to_a_named_host(tmp_path: Path) -> None:
+    """Each attempt looks the name up; that the time ends during the last one says nothing of the name service."""
+    done = run(
+        python(tmp_path, INIT),
+        UNISONO_JOIN=f"tcp://localhost:{a_free_port()}",
+        UNISONO_RANK="1",
+        UNISONO_SIZE="2",
+        UNISONO_SECRET="0123456789abcdef",
+        UNISONO_JOIN_TIMEOUT_S="1",
+    )
+    assert "nobody had the rendezvous open for 1 s: rank 0 has not come" in done.stderr, done.stderr
+    assert "(Connection refused)" in done.stderr
+    assert "name service" not in done.stderr
+
+
+def test_ranks_of_different_networks_are_told_so(tmp_path: Path) -> None:
+    common = {"UNISONO_JOIN": f"tcp://127.0.0.1:{a_free_port()}", "UNISONO_SIZE": "2",
+              "UNISONO_SECRET": "0123456789abcdef", "UNISONO_JOIN_TIMEOUT_S": "10"}  # fmt: skip
+    environments = [
+        common | {"UNISONO_RANK": str(rank), "UNISONO_HOST": f"host{rank}", "UNISONO_TRANSPORT": transport}
+        for rank, transport in enumerate(["udp", "tcp"])
+    ]
+    for _, _, errors in together([python(tmp_path, INIT)] * 2, environments):
+        assert "endpoint 0 on host0 is reached by several networks, this endpoint by tcp alone" in errors, errors
+        assert "set UNISONO_TRANSPORT alike on all ranks" in errors
 
 
 def test_a_launcher_that_hangs(tmp_path: Path) -> None:
