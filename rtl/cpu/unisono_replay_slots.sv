@@ -1,8 +1,9 @@
 // What of each slot's call is under way: a program that is given out, or one that is kept, in which entry, and how much
 // of it; and which entries hold a program that is whole.
 //
-// An entry is known from the end of a program that is kept until another one, or a program of the host, takes its place,
-// or all are forgotten. A program is not kept to its end if it is too long, its call fails or ends, or its entry is taken.
+// An entry is known from the end of a program that is kept until another one, or a program of the host, takes its
+// place, or all are forgotten. A program is not kept to its end if it is too long, its call fails or ends, or its entry
+// is taken.
 //
 // Latency: what happens counts from the next cycle on. Throughput: one event of each kind per cycle.
 

@@ -4,9 +4,9 @@
 // latest earlier move of the pair. What a move names itself is turned to numbers of its group of rows. A move that
 // names moves before its program's first is malformed.
 //
-// Latency: a move of k peers is armed 3 + k cycles after it came (k = 1 if it has none); an error is told 2 cycles after
-// it came. Throughput: a beat per cycle; no move is taken while one has beats left (`more_o`). Restrictions: a clear ends
-// what is on its way of its call, a move of the same cycle included.
+// Latency: a move of k peers is armed 3 + k cycles after it came (k = 1 if it has none); an error is told 2 cycles
+// after it came. Throughput: a beat per cycle; no move is taken while one has beats left (`more_o`). Restrictions: a
+// clear ends what is on its way of its call, a move of the same cycle included.
 
 module unisono_scoreboard_push
   import unisono_dmp_pkg::*;

@@ -1,5 +1,5 @@
-// A call is forgotten: at once, if nothing of it is here; of one that failed, what each of its pairs holds is given back
-// first, rank by rank. And records are made void, all after a reset, a slot's before its epochs begin anew.
+// A call is forgotten: at once, if nothing of it is here; of one that failed, what each of its pairs holds is given
+// back first, rank by rank. And records are made void, all after a reset, a slot's before its epochs begin anew.
 //
 // Tells what is done in the steps ClearRead, ClearTake, WipeRead and Wipe, and keeps how far they have come.
 //

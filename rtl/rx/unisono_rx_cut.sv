@@ -1,8 +1,8 @@
 // Cuts packets into headers and payloads.
 //
-// A packet is cut by the length that the transport has announced. One that ends before, or goes on behind it, is broken:
-// if its header is not over yet, this is told with the header; else its payload is cut, or filled with zeros up to the
-// announced length, and that it is wrong is told when it is found.
+// A packet is cut by the length that the transport has announced. One that ends before, or goes on behind it, is
+// broken: if its header is not over yet, this is told with the header; else its payload is cut, or filled with zeros up
+// to the announced length, and that it is wrong is told when it is found.
 //
 // Latency: a header is there in the cycle after its last word; a word of payload goes on in its cycle. Throughput: a
 // word per cycle; with DataBytes = 64 a packet without payload every cycle. Restrictions: no word is taken before its

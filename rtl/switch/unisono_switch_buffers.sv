@@ -1,9 +1,9 @@
 // Buffers for short messages of a port's neighbour, EagerBuffers of each communicator, and the credit that this switch
 // has with the neighbour.
 //
-// A buffer is taken by a message with data. It is free when the last of them has been given to the fold, or at once when
-// the message is over and nothing of it is read; then, as for a message without data, a buffer of the neighbour's is
-// said to be free again. A message that proved bad gives its buffer back, and no credit.
+// A buffer is taken by a message with data. It is free when the last of them has been given to the fold, or at once
+// when the message is over and nothing of it is read; then, as for a message without data, a buffer of the neighbour's
+// is said to be free again. A message that proved bad gives its buffer back, and no credit.
 //
 // Latency: what is taken or freed counts from the next cycle on. Throughput: one of each per cycle. Restrictions: at
 // most 4 messages are over at once in 16 cycles, for what reads free goes first.

@@ -4,8 +4,8 @@
 // asked for with the command. The checksum is that of the body and that of the rest, which are found one by one.
 //
 // Latency: 1 and 3 cycles. Throughput: a command per cycle, but while a session is opened, which takes 2 cycles.
-// Restrictions: no command is taken while a session is opened, or before all sequences are 0 after a reset; what is owed
-// comes 3 cycles after the command.
+// Restrictions: no command is taken while a session is opened, or before all sequences are 0 after a reset; what is
+// owed comes 3 cycles after the command.
 
 module unisono_tx_complete
   import unisono_spec_pkg::*;

@@ -1,8 +1,8 @@
 // Proof of unisono_rbm_clear: a call that failed is not forgotten before each of its pairs has been passed, and a pair
 // is passed only when nothing of it is left.
 //
-// What it asks of its users: the operations go from step to step as the module says, others come between; a call that is
-// cleared stays until that is done. The proof looks at one rank, any, and keeps whether it has been passed.
+// What it asks of its users: the operations go from step to step as the module says, others come between; a call that
+// is cleared stays until that is done. The proof looks at one rank, any, and keeps whether it has been passed.
 
 module unisono_rbm_clear_proof
   import unisono_cclo_pkg::*;

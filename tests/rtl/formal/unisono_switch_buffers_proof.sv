@@ -2,7 +2,8 @@
 // message that is over is said to be so once.
 //
 // What it asks of its users: a buffer is taken when one is there; only what holds a message is freed, once; no more
-// than 4 messages that are over at once wait. The proof looks at one buffer, any, and counts what is over for its entry.
+// than 4 messages that are over at once wait. The proof looks at one buffer, any, and counts what is over for its
+// entry.
 
 module unisono_switch_buffers_proof
   import unisono_switch_pkg::*;
