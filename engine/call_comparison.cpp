@@ -5,13 +5,14 @@
 #include "core/footprint.hpp"
 #include "core/text.hpp"
 #include "core/user_op.hpp"
+#include "engine/recorded_exchange.hpp"
 
 namespace unisono::cclo {
 namespace {
 
 /// `own`: a call of this process, which alone knows what its numbers of operators stand for.
 std::string words(const SeenCall& call, bool with_algorithm, bool own) {
-  std::string text = name_of(call.collective);
+  std::string text(operation_of(call));
   if (call.dtype == Datatype::kNone) return text;
   // The count of a program tells it from others, and means nothing to its user.
   text += "(";
@@ -56,7 +57,7 @@ CallDifference difference(const SeenCommunicator& first, const SeenCall* one, co
         "; what differs is the algorithm that was named, its radix, the operator of the user, or a digit of "
         "post_scale";
   }
-  return {named.sequence, name_of(named.collective), text};
+  return {named.sequence, std::string(operation_of(named)), text};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "engine/flight_report.hpp"
 #include "engine/kernel_run.hpp"
 #include "engine/rbm.hpp"
+#include "engine/recorded_exchange.hpp"
 #include "engine/tx.hpp"
 
 namespace unisono::cclo {
@@ -197,7 +198,10 @@ void CallQueue::begin_record(CallState& call) {
                              : call.space == CallState::Space::kPointToPoint ? kRecordedPointToPoint
                                                                              : kRecordedLocal;
   const std::uint64_t flags = kind | record_flags(call.wanted) | (call.probe ? kRecordedProbe : 0);
-  const RecordEntry entry = RecordEntry::of(call.call, collective ? call.signature : call.tag, flags, call.post_scale);
+  RecordEntry entry = RecordEntry::of(call.call, collective ? call.signature : call.tag, flags, call.post_scale);
+  if (call.call.collective == Collective::kProgram) {
+    entry.peer = std::uint64_t{call.signature} << 32U | recorded_exchange(call.operation);
+  }
   call.mark = recorder.begin(entry, call.sequence);
   recorder.set_algorithm(call.mark, entry.algorithm | LastNumber::of(call.algorithm, false));
 }

@@ -15,12 +15,13 @@
 #include "core/text.hpp"
 #include "core/user_op.hpp"
 #include "engine/flight_reader.hpp"
+#include "engine/recorded_exchange.hpp"
 
 namespace unisono::cclo {
 namespace {
 
 std::string name_of(const SeenCall& call) {
-  std::string text = call.probe ? "probe" : unisono::name_of(call.collective);
+  std::string text(call.probe ? "probe" : operation_of(call));
   if (call.point_to_point) {
     const bool to = call.collective == Collective::kSend || call.collective == Collective::kPut;
     return text +

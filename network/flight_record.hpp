@@ -29,7 +29,7 @@ enum class RecordedState : std::uint8_t { kNone = 0, kBegun = 1, kEnded = 2, kFa
 struct CallRecord {
   std::atomic<std::uint64_t> head;   ///< sequence (32 bits), RecordedState, collective, func, datatype (8 each)
   std::atomic<std::uint64_t> count;  ///< elements (48 bits), flags
-  std::atomic<std::uint64_t> peer;   ///< root or peer (32 bits); user tag, of collectives the signature
+  std::atomic<std::uint64_t> peer;   ///< root, peer or recorded_exchange (32 bits); user tag, or signature
   /// Position in the table of algorithms plus one; 0: none is known. The upper half: short_factor_bits of post_scale.
   std::atomic<std::uint64_t> algorithm;
 };

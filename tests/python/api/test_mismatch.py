@@ -292,6 +292,40 @@ def test_counts_that_do_not_agree_are_named(
 
 
 @pytest.mark.parametrize("lanes", [True, False])
+def test_exchanges_along_graphs_have_their_names_on_the_other_ranks(lanes: bool) -> None:
+    def differing(comm: Communicator) -> None:
+        peer = 1 - comm.rank
+        graph = comm.graph([peer], [peer])
+        comm.neighbour_allgather(graph, np.ones(3))
+        if comm.rank == 0:
+            comm.allreduce(np.ones(3))
+            comm.barrier()
+        else:
+            comm.neighbour_alltoall(graph, np.ones(3))
+
+    texts = texts_of(errors_of(2, differing, lanes=lanes))
+    assert all("neighbour_alltoall" in text and "program" not in text for text in texts), texts
+
+
+def test_a_deadline_names_the_exchange_that_a_rank_is_in() -> None:
+    def late(comm: Communicator) -> str:
+        peer = 1 - comm.rank
+        graph = comm.graph([peer], [peer])
+        other = comm.dup()
+        if comm.rank == 1:
+            comm.neighbour_allgather(graph, np.ones(3))
+            return ""
+        with pytest.raises(unisono.DeadlineError) as caught:
+            other.recv(np.zeros(3), 1, timeout=0.5)
+        comm.neighbour_allgather(graph, np.ones(3))
+        return str(caught.value)
+
+    text = unisono.ThreadJob(2).run(late)[0]
+    assert "neighbour_allgather #" in text, text
+    assert "program" not in text, text
+
+
+@pytest.mark.parametrize("lanes", [True, False])
 def test_a_block_that_nobody_awaits_is_found(lanes: bool) -> None:
     def surplus(comm: Communicator) -> None:
         sent = [0, 0]
