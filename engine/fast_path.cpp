@@ -22,6 +22,8 @@ using shm::Reach;
 using AddressWords = std::array<std::uint64_t, 3>;
 constexpr std::uint64_t kShownCopies = 1;   ///< Shown::copies
 constexpr std::uint64_t kShownInPlace = 2;  ///< Shown::in_place
+/// Steps of a long message between two looks at everything else: 16 MB.
+constexpr std::uint32_t kStepsPerLook = 64;
 
 std::uint64_t address_head() {
   HeaderLine line;
@@ -366,15 +368,22 @@ void FastPath::await(Ready&& ready, std::uint32_t peer) {
       ready, [peer](auto&& use) { use(peer); }, blocking_);
 }
 
-/// Waits until `ready`, looking now and then at everything else. `name` names the ranks that are waited for then: one
-/// that has done its part may have left the job meanwhile.
+/// Looks at everything else than what a call waits for. `name` names the ranks that are waited for: one that has done
+/// its part may have left the job meanwhile. Until when it may wait.
+template <class Name>
+std::chrono::steady_clock::time_point FastPath::look_naming(Name&& name, Blocking& blocking) {
+  blocking.awaited.clear();
+  name([&](std::uint32_t rank) { blocking.awaited.push_back(rank); });
+  return watch_.look(*this, blocking);
+}
+
+/// Waits until `ready`, looking now and then at everything else; see `look_naming`. It may sleep after `ready` has said
+/// no: what this rank can do by itself must have been done then.
 template <class Ready, class Name>
 void FastPath::await_naming(Ready&& ready, Name&& name, Blocking& blocking) {
   Clock::time_point until = Clock::time_point::max();
   const auto look = [&] {
-    blocking.awaited.clear();
-    name([&](std::uint32_t rank) { blocking.awaited.push_back(rank); });
-    const Clock::time_point next = watch_.look(*this, blocking);
+    const Clock::time_point next = look_naming(name, blocking);
     return std::exchange(until, next) == next;
   };
   // A wait ends early when it turns out that it must not last as long as it was begun for.
@@ -453,19 +462,26 @@ std::uint64_t FastPath::run_transfer(Transfer& op, std::uint64_t count) {
     point_to_point_->post(op);
     posted = true;
     blocking.phase = op.sends ? "waits for its message to be taken" : "waits for a message";
+    const auto ended = [&] { return op.ended.load(std::memory_order_acquire); };
     const auto progress = [&] { return op.of_anybody() ? progress_all() : point_to_point_->progress(op.peer); };
-    await_naming([&] { return op.ended.load(std::memory_order_acquire) || (progress(), op.ended.load()); },
-                 [&](auto&& use) {
-                   blocking.anybody = op.of_anybody();
-                   if (!blocking.anybody) {
-                     use(op.peer);
-                     return;
-                   }
-                   for (std::uint32_t peer = 0; peer < size_; ++peer) {
-                     if (peer != rank_ || size_ == 1) use(peer);
-                   }
-                 },
-                 blocking);
+    const auto name = [&](auto&& use) {
+      blocking.anybody = op.of_anybody();
+      if (!blocking.anybody) {
+        use(op.peer);
+        return;
+      }
+      for (std::uint32_t peer = 0; peer < size_; ++peer) {
+        if (peer != rank_ || size_ == 1) use(peer);
+      }
+    };
+    // A long message is copied in steps. Who waits may sleep: so only while no step has anything to do.
+    for (std::uint32_t steps = 1; !ended(); ++steps) {
+      if (!progress()) {
+        await_naming([&] { return progress() || ended(); }, name, blocking);
+      } else if (steps % kStepsPerLook == 0) {
+        look_naming(name, blocking);
+      }
+    }
   } catch (const AccessBanned&) {
     if (posted) point_to_point_->withdraw(op);
     fail_shielded(op.sends ? nullptr : op.data, op.sends ? 0 : op.bytes, [&] { await_verdict(blocking); });

@@ -294,6 +294,8 @@ class FastPath {
 
   template <class Ready>
   void await(Ready&& ready, std::uint32_t peer);
+  template <class Name>
+  std::chrono::steady_clock::time_point look_naming(Name&& name, Blocking& blocking);
   template <class Ready, class Name>
   void await_naming(Ready&& ready, Name&& name, Blocking& blocking);
   [[gnu::noinline]] void await_line(shm::LaneSender& lane, std::uint32_t peer);

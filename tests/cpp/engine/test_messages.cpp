@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "network/shm/shm_poe.hpp"
 #include "tests/cpp/engine/ranks.hpp"
 
 namespace unisono::test {
@@ -218,6 +219,32 @@ TEST_P(Messages, PutAndGetReachTheWindow) {
     expect_error([&] { self.run(get); }, ErrorCode::kBufferTooSmall, {"get", "refused", "12000 bytes"});
     self.run(barrier);  // the communicator is as good as before
     self.engine.bind_window(0, {});
+  });
+}
+
+// Each end copies its half of a long message piece by piece. It must not sleep between two of them, for nobody wakes
+// it.
+TEST(LongMessages, AreCopiedWithoutASleepBetweenPieces) {
+  run_ranks(2, quick_settings(), [](Rank& self) {
+    constexpr std::size_t kElements = 4'000'000;
+    shm::Parking& parking = self.poe.shared_memory()->parking();
+    parking.set_policy({.patience = microseconds(0), .look = seconds(20)});
+    std::vector<std::int32_t> data = self.rank == 0 ? values(kElements, 7) : std::vector<std::int32_t>(kElements);
+    std::vector<std::int32_t> other = self.rank == 1 ? values(kElements, 8) : std::vector<std::int32_t>(kElements);
+    const auto begin = std::chrono::steady_clock::now();
+    // From a rank that is known, and from any.
+    self.engine.run(message(self.rank == 0 ? Collective::kSend : Collective::kRecv, 1 - self.rank, 3, data));
+    CallRequest back = message(self.rank == 1 ? Collective::kSend : Collective::kRecv, 1 - self.rank, 4, other);
+    if (self.rank == 0) {
+      back.call.root = 0;
+      back.any_source = true;
+    }
+    self.engine.run(back);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(10)) << "rank " << self.rank;
+    EXPECT_EQ(parking.counters().rescues, 0U);
+    EXPECT_EQ(data, values(kElements, 7));
+    EXPECT_EQ(other, values(kElements, 8));
+    parking.set_policy({});
   });
 }
 
