@@ -99,10 +99,10 @@ synth: packages-rtl environment-rtl ## resources and levels of the hardware, est
 ip: packages-rtl environment-rtl ## the hardware engine as an archive for other projects: sources, wrappers, firmware, IP-XACT, scripts (build/ip)
 	$(STEP) -k 1 ip "the engine as an IP" tools/package-ip
 
-test-ip: ip ## checks that archive, unpacked elsewhere, and has FuseSoC simulate two engines of it: a quarter of an hour
+test-ip: ip ## checks that archive, unpacked elsewhere, and has FuseSoC simulate two engines of it: minutes
 	$(STEP) -k 1 ip-tests "what the archive says of itself" .venv/bin/python -m pytest -q tests/rtl/ip
 	$(STEP) ip-environment "Python environment with FuseSoC" tools/environment requirements-ip.txt .venv-ip
-	$(STEP) -t 3600 -k 4 ip-simulation "two engines sum a vector" tools/simulate-ip
+	$(STEP) -t 3600 -k 3 ip-simulation "two engines sum a vector" tools/simulate-ip
 
 lint-rtl: packages-rtl environment-rtl ## both Verilators and slang on every module
 	$(STEP) -k 1 rtl-lint "RTL lint" tools/rtl/lint
