@@ -84,7 +84,11 @@ FileInForce file_in_force() {
 InForce rules_in_force(Determinism asked, const std::optional<std::string>& given) {
   InForce result;
   if (const std::string named = variable("UNISONO_DETERMINISM"); asked == Determinism::kUnsaid && !named.empty()) {
-    asked = determinism_named(named);
+    try {
+      asked = determinism_named(named);
+    } catch (const Error& error) {
+      throw Error(error.code(), std::string("UNISONO_DETERMINISM: ") + error.what());
+    }
   }
   if (asked != Determinism::kUnsaid) result.determinism = asked;
   if (asked >= Determinism::kSizeStable) result.rules.assign(stable_rules().begin(), stable_rules().end());

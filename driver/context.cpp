@@ -348,13 +348,15 @@ Allocation Context::allocate(std::uint64_t bytes) const {
   return made;
 }
 
-SharedJob::SharedJob(std::uint32_t size, Carrier carrier) : size_(size), all_capabilities_(size), taken_(size, false) {
+SharedJob::SharedJob(std::uint32_t size, Carrier carrier) : size_(size) {
   const std::uint32_t most = carrier == Carrier::kLoop ? kMostOnLoop : kMostOnShm;
   if (size == 0 || size > most) {
     throw Error(ErrorCode::kInvalidArgument,
                 formatted("a thread job of {} ranks was asked for; allowed are 1 to {}{}", size, most,
                           carrier == Carrier::kShm ? formatted(" (on network \"loop\": {})", kMostOnLoop) : ""));
   }
+  all_capabilities_.resize(size);
+  taken_.resize(size, false);
   if (carrier == Carrier::kLoop) {
     loop_ = loop::Job::make(size);
   } else {

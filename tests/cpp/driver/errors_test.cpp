@@ -357,6 +357,16 @@ TEST(Handles, ClosingCancelsWhatIsInFlight) {
   EXPECT_THAT(unisono_last_error(), HasSubstr("the context was closed, and its communicator with it"));
 }
 
+TEST(ThreadJobs, OfMoreRanksThanThereCanBeAreRefused) {
+  unisono_thread_job* job = nullptr;
+  for (const std::uint32_t size : {0U, 1025U, 0xffffffffU}) {
+    EXPECT_EQ(unisono_thread_job_create(size, &job), static_cast<int>(ErrorCode::kInvalidArgument)) << size;
+    EXPECT_NE(std::string(unisono_last_error()).find("allowed are 1 to 1024"), std::string::npos)
+        << unisono_last_error();
+    EXPECT_EQ(job, nullptr);
+  }
+}
+
 TEST(Handles, AChildOfForkIsRefusedAndMayJoinAnew) {
   const Joined joined;
   const pid_t child = fork();

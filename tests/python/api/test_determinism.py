@@ -124,4 +124,4 @@ def test_a_mode_that_there_is_not(tmp_path: Path) -> None:
         timeout=60,
         env=os.environ | {"PYTHONPATH": str(ROOT / "python"), "UNISONO_DETERMINISM": "often"},
     )
-    assert 'determinism is "often"; allowed are fast, run_stable' in result.stderr
+    assert 'UNISONO_DETERMINISM: determinism is "often"; allowed are fast, run_stable' in result.stderr
