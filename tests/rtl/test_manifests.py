@@ -86,20 +86,6 @@ def test_the_wrapper_joins_each_memory_port_to_its_own():
     assert joined == [(name,) * 4 for name in ports]
 
 
-@pytest.mark.parametrize(
-    ("platform", "other"), [("vitis", {"irq": "interrupt"}), ("coyote", {"s_axi_control": "axi_ctrl"})]
-)
-def test_wrappers_by_other_names_join_the_same_ports(platform, other):
-    wrapper = (ROOT / "platform" / platform / f"unisono_{platform}.sv").read_text()
-    joined = re.findall(r"^    \.(\w+?)(?:\((\w+)\))?,?$", wrapper[wrapper.index("u_axi (") :], re.M)
-    assert len(joined) == 148
-    for inner, outer in joined[3:]:
-        renamed = inner
-        for name, changed in other.items():
-            renamed = re.sub(rf"^{name}(?=_|$)", changed, renamed)
-        assert (outer or inner) == renamed
-
-
 def test_wrong_variants_of_proofs_fit_the_text() -> None:
     """A wrong variant replaces a text of the RTL, which must be there once; or its proof shows nothing."""
     for path in sorted((ROOT / "tests" / "rtl" / "formal").glob("*.toml")):

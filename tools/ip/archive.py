@@ -12,7 +12,7 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.ip import constraints, ipxact, registers, vitis
+from tools.ip import constraints, ipxact, registers, vitis, wrappers
 from tools.ip.design import CONTROLLER, PLATFORM, ROOT, RTL, WRAPPERS, Design, controller, elaborated, needed
 from tools.ip.interfaces import grouped
 
@@ -32,8 +32,9 @@ def copied(folder: Path) -> list[str]:
     (folder / "controller").mkdir()
     shutil.copy(controller(), folder / "controller")
     (folder / "wrappers").mkdir()
-    for wrapper in WRAPPERS:
-        shutil.copy(PLATFORM / wrapper / f"unisono_{wrapper}.sv", folder / "wrappers")
+    shutil.copy(wrappers.SOURCE, folder / "wrappers")
+    for other in wrappers.SURROUNDINGS:
+        written(folder / "wrappers" / f"unisono_{other}.sv", wrappers.wrapper(other))
     (folder / "sim").mkdir()
     for path in sorted((PLATFORM / "axi" / "sim").glob("*.sv")):
         shutil.copy(path, folder / "sim")
@@ -65,14 +66,14 @@ def written(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def make(folder: Path, wrappers: Sequence[str] = WRAPPERS) -> dict[str, Design]:
+def make(folder: Path, wanted: Sequence[str] = WRAPPERS) -> dict[str, Design]:
     """All of the archive but the firmware, in an empty folder; the designs of these wrappers, by their names."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     files = copied(folder)
     rows, size = registers.registers()
     designs = {}
-    for wrapper in wrappers:
+    for wrapper in wanted:
         top = f"unisono_{wrapper}"
         outer = [] if wrapper == "axi" else [f"wrappers/{top}.sv"]
         own = (*files, "wrappers/unisono_axi.sv", *outer)

@@ -55,6 +55,29 @@ def test_it_is_complete_and_without_warnings(made, wrapper, parameters):
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("wrapper", "other"),
+    [
+        ("vitis", {"aclk": "ap_clk", "aresetn": "ap_rst_n", "irq": "interrupt"}),
+        ("coyote", {"s_axi_control": "axi_ctrl"}),
+    ],
+)
+def test_wrappers_by_other_names_join_the_same_ports(made, wrapper, other):
+    """Lint does not see two ports changed for one another."""
+    folder, designs = made
+    text = (folder / "wrappers" / f"unisono_{wrapper}.sv").read_text()
+    joined = dict(re.findall(r"^    \.(\w+)\((\w+)\),?$", text[text.index("u_axi (") :], re.M))
+    assert set(joined) == {port.name for port in designs["axi"].ports}
+    assert joined.pop("net_aclk") == joined["aclk"]
+    changed = {inner: outer for inner, outer in joined.items() if inner != outer}
+    assert changed == {
+        port: re.sub(rf"^{name}(?=_|$)", new, port)
+        for name, new in other.items()
+        for port in joined
+        if re.match(rf"{name}(?:_|$)", port)
+    }
+
+
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_ipxact_read_back_is_the_netlist(made, wrapper, tmp_path):
     """By a reader and an elaboration that had no part in writing it."""
