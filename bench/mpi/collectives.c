@@ -1,4 +1,5 @@
-/* Blocking collectives of MPI, timed as programs make them: run it with the MPI alone, and under `unisono mpirun`.
+/* Blocking collectives of MPI, and communicators that are made and freed, timed as programs make them: run it with the
+ * MPI alone, and under `unisono mpirun`.
  *
  *     collectives [MOST_BYTES]
  *
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kRounds = 7 };
+enum { kRounds = 7, kBarrier = 0, kCommunicator = 10, kOperations };
 
 static int rank, size;
 static float *from, *to;
@@ -21,7 +22,7 @@ static int by_time(const void* a, const void* b) {
 
 static void once(int op, int count) {
   switch (op) {
-    case 0:
+    case kBarrier:
       MPI_Barrier(MPI_COMM_WORLD);
       break;
     case 1:
@@ -48,13 +49,19 @@ static void once(int op, int count) {
     case 8:
       MPI_Scatter(from, count, MPI_FLOAT, to, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
       break;
+    case kCommunicator: {
+      MPI_Comm made;
+      MPI_Comm_dup(MPI_COMM_WORLD, &made);
+      MPI_Comm_free(&made);
+      break;
+    }
     default:
       MPI_Scan(from, to, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   }
 }
 
-static const char* const names[] = {"barrier",        "bcast",    "reduce", "allreduce", "allgather",
-                                    "reduce_scatter", "alltoall", "gather", "scatter",   "scan"};
+static const char* const names[] = {"barrier",  "bcast",  "reduce",  "allreduce", "allgather",   "reduce_scatter",
+                                    "alltoall", "gather", "scatter", "scan",      "dup and free"};
 
 static double timed(int op, int count, int repetitions) {
   PMPI_Barrier(MPI_COMM_WORLD);
@@ -73,7 +80,8 @@ int main(int argc, char** argv) {
   from = malloc((size_t)size * (size_t)most);
   to = malloc((size_t)size * (size_t)most);
   for (long i = 0; i < size * most / 4; ++i) from[i] = (float)(rank + 1), to[i] = 0;
-  for (int op = 0; op < 10; ++op) {
+  for (int op = 0; op < kOperations; ++op) {
+    const int sized = op != kBarrier && op != kCommunicator;
     for (long bytes = 4; bytes <= most; bytes *= 32) {
       const int count = (int)(bytes / 4);
       once(op, count);
@@ -86,8 +94,8 @@ int main(int argc, char** argv) {
       double rounds[kRounds];
       for (int round = 0; round < kRounds; ++round) rounds[round] = timed(op, count, repetitions);
       qsort(rounds, kRounds, sizeof rounds[0], by_time);
-      if (rank == 0) printf("%-15s %8ld %10.2f\n", names[op], op == 0 ? 0 : bytes, 1e6 * rounds[kRounds / 2]);
-      if (op == 0) break;
+      if (rank == 0) printf("%-15s %8ld %10.2f\n", names[op], sized ? bytes : 0, 1e6 * rounds[kRounds / 2]);
+      if (!sized) break;
     }
   }
   free(from);
