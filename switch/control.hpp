@@ -22,7 +22,7 @@
 namespace unisono::slots {
 
 /// Of what is said here, besides kProtocol of the frames.
-inline constexpr std::uint32_t kControlVersion = 2;
+inline constexpr std::uint32_t kControlVersion = 3;
 /// Bytes of a request or an answer, at most.
 inline constexpr std::uint32_t kMostControlBytes = 1U << 22U;
 /// Characters of a switch's name.

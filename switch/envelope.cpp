@@ -9,7 +9,8 @@ namespace unisono::slots {
 namespace {
 
 /// Of the frame, that the tag covers together with the envelope.
-constexpr std::size_t kFrameInHead = udp::kTagAt - 16;
+constexpr std::size_t kTagPlace = 24;
+constexpr std::size_t kFrameInHead = udp::kTagAt - kTagPlace;
 static_assert(kFrameInHead <= kSlotFrameBytes);
 
 struct Covered {
@@ -20,8 +21,8 @@ struct Covered {
 /// What the tag of a datagram covers; zeros are written behind it.
 Covered covered(std::span<std::byte> datagram) {
   Covered covered;
-  std::memcpy(covered.head.data(), datagram.data(), 16);
-  std::memcpy(covered.head.data() + 16, datagram.data() + kEnvelopeBytes, kFrameInHead);
+  std::memcpy(covered.head.data(), datagram.data(), kTagPlace);
+  std::memcpy(covered.head.data() + kTagPlace, datagram.data() + kEnvelopeBytes, kFrameInHead);
   std::byte* const rest = datagram.data() + kEnvelopeBytes + kFrameInHead;
   const std::size_t bytes = datagram.size() - kEnvelopeBytes - kFrameInHead;
   const std::size_t whole = (bytes + kEnvelopeSlack - 1) / kEnvelopeSlack * kEnvelopeSlack;
@@ -46,7 +47,7 @@ std::optional<Labels> labels_of(std::span<const std::byte> datagram) {
   // As the header of a frame is laid out: the position stands before the checksum, at its end.
   constexpr std::size_t kMemberAt = kEnvelopeBytes + kSlotFrameBytes - 8;
   return Labels{value_at<std::uint64_t>(datagram, 0), value_at<std::uint64_t>(datagram, 8),
-                value_at<std::uint32_t>(datagram, kMemberAt)};
+                value_at<std::uint32_t>(datagram, kMemberAt), value_at<std::uint32_t>(datagram, 16)};
 }
 
 Envelope::Envelope(const Digest& pool_secret, std::uint64_t pool, const std::string& upper, std::uint32_t position,
@@ -60,21 +61,24 @@ Envelope::Envelope(const Digest& pool_secret, std::uint64_t pool, const std::str
   number_ = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-std::size_t Envelope::seal(const SlotFrame& head, std::span<const std::byte> payload, std::span<std::byte> out) {
+std::size_t Envelope::seal(const SlotFrame& head, std::span<const std::byte> payload, std::span<std::byte> out,
+                           std::uint32_t stamp) {
   const std::uint64_t number = ++number_;
   std::memcpy(out.data(), &pool_, sizeof pool_);
   std::memcpy(out.data() + 8, &number, sizeof number);
+  const std::uint64_t stamped = stamp;
+  std::memcpy(out.data() + 16, &stamped, sizeof stamped);
   const std::size_t bytes = kEnvelopeBytes + write(head, payload, out.subspan(kEnvelopeBytes));
   const Covered all = covered(out.first(bytes));
   const udp::Tag tag = tagger_.tag_of(number, all.head, all.rest);
-  std::memcpy(out.data() + 16, tag.data(), sizeof tag);
+  std::memcpy(out.data() + kTagPlace, tag.data(), sizeof tag);
   return bytes;
 }
 
 bool Envelope::open(std::span<std::byte> datagram, FrameView& frame) const {
   if (datagram.size() < kEnvelopeBytes + kSlotFrameBytes || datagram.size() > std::size_t{60} * 1024) return false;
   udp::Tag tag;
-  std::memcpy(tag.data(), datagram.data() + 16, sizeof tag);
+  std::memcpy(tag.data(), datagram.data() + kTagPlace, sizeof tag);
   const Covered all = covered(datagram);
   if (!tagger_.verify(tag, value_at<std::uint64_t>(datagram, 8), all.head, all.rest)) return false;
   return parse(datagram.subspan(kEnvelopeBytes), frame) == FrameFault::kNone;

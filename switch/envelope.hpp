@@ -3,8 +3,10 @@
 //   0-7   the pool: the first eight bytes of its id
 //   8-15  a number that grows with each datagram of one end of a link; ends that begin anew begin with the clock's
 //         nanoseconds, so no number has two contents
-//   16-31 tag, over bytes 0-15 and the frame
-//   32-   a slot frame
+//   16-19 a stamp, by which the lower end learns how long datagrams are on their way (path_time.hpp)
+//   20-23 0
+//   24-39 tag, over bytes 0-23 and the frame
+//   40-   a slot frame
 //
 // A link lies between a switch and one node below it. Both directions have keys of their own, made of the pool's
 // secret, the name of the upper switch and the position below it.
@@ -25,7 +27,7 @@
 
 namespace unisono::slots {
 
-inline constexpr std::size_t kEnvelopeBytes = 32;
+inline constexpr std::size_t kEnvelopeBytes = 40;
 /// Tags are made over whole pieces of 32 bytes: behind a datagram so much memory is overwritten with zeros.
 inline constexpr std::size_t kEnvelopeSlack = 32;
 
@@ -39,6 +41,7 @@ struct Labels {
   std::uint64_t pool = 0;
   std::uint64_t number = 0;
   std::uint32_t member = 0;  ///< of the frame
+  std::uint32_t stamp = 0;
 };
 /// Nothing if it is too short.
 std::optional<Labels> labels_of(std::span<const std::byte> datagram);
@@ -52,7 +55,8 @@ class Envelope {
 
   /// Writes a datagram to `out`, which has datagram_bytes(payload.size()) + kEnvelopeSlack bytes or more, and gives its
   /// length.
-  std::size_t seal(const SlotFrame& head, std::span<const std::byte> payload, std::span<std::byte> out);
+  std::size_t seal(const SlotFrame& head, std::span<const std::byte> payload, std::span<std::byte> out,
+                   std::uint32_t stamp);
   /// Whether the other end has made a datagram; then `frame` is what it holds, and lies in it. Behind the datagram
   /// there are kEnvelopeSlack bytes of the caller's.
   bool open(std::span<std::byte> datagram, FrameView& frame) const;

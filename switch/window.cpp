@@ -109,7 +109,6 @@ void Window::tell_busy() {
 
 void Window::offer(std::uint64_t turn, Time now) {
   if (resuming_ || failure_ || stopped_ || turn < begin_ || turn >= end_ || turn >= lacking_ + ahead()) return;
-  // A window alone goes as far as its slots do.
   const std::uint32_t part = others_.each(shape_.slots);
   if (part < shape_.slots && turn >= unanswered_ + part) {
     held_ = std::min(held_, turn);
@@ -246,7 +245,7 @@ void Window::repeat_what_is_due(Time now) {
 
 // ---- what comes down ----
 
-void Window::take(const FrameView& frame, Time now) {
+void Window::take(const FrameView& frame, Time now, std::optional<Span> path) {
   const SlotFrame& head = frame.head;
   if (failure_ || stopped_) return;
   if (head.communicator != shape_.communicator || head.epoch != shape_.epoch ||
@@ -255,6 +254,7 @@ void Window::take(const FrameView& frame, Time now) {
     return;
   }
   heard_ = true;
+  if (path) others_.measured(*path, now);
   switch (head.kind) {
     case SlotKind::kRefuse:
       fail(ErrorCode::kMismatchedCall, "the calls of communicator " + std::to_string(shape_.communicator) +
@@ -338,6 +338,7 @@ void Window::take_result(const FrameView& frame, Time now) {
     ++counters_.faults;
     return;
   }
+  others_.answered(one.sends > 1);
   measure(one, now);
   if (!one.has_result) {
     store(one, frame);

@@ -21,25 +21,12 @@
 #include "network/udp/round_trip.hpp"
 #include "switch/call_turns.hpp"
 #include "switch/frame.hpp"
+#include "switch/windows_to_switch.hpp"
 
 namespace unisono::slots {
 
 using udp::RoundTrip;
 using udp::Span;
-
-/// The windows of one process to one switch. They share what one of them may have on its way, so that a job with many
-/// communicators has no larger part of a link than others, and does not fill the queues before it.
-class WindowsToSwitch {
- public:
-  /// Of so many turns, how many each window may have on their way.
-  std::uint32_t each(std::uint32_t of) const { return busy_ < 2 ? of : std::max(of / busy_, kLeast); }
-  /// One more, or one less, has turns on their way.
-  void busy(bool more) { busy_ += more ? 1U : ~0U; }
-
- private:
-  static constexpr std::uint32_t kLeast = 8;
-  std::uint32_t busy_ = 0;
-};
 
 /// What is fixed when a communicator is made.
 struct WindowShape {
@@ -103,8 +90,9 @@ class Window {
   const std::string& peer() const { return shape_.peer; }
   /// Whether a call has ended: its results stand in dst, and its buffers are free.
   bool done(std::uint64_t number) const;
-  /// Takes a frame without fault of the switch. Whoever calls knows by its way that the switch has sent it.
-  void take(const FrameView& frame, Time now);
+  /// Takes a frame without fault of the switch. Whoever calls knows by its way that the switch has sent it. `path`: how
+  /// long frames are on their way there and back, as this one says.
+  void take(const FrameView& frame, Time now, std::optional<Span> path = {});
   /// Does what is due: repeats, and deadlines. To be called at `next_due`; may be called at any time.
   void tick(Time now);
   /// Before this time `tick` has nothing to do; Time::max() if only a frame or a call changes that.
@@ -219,7 +207,7 @@ class Window {
   std::uint64_t lacking_ = 0;             ///< below, there is a result of every turn
   std::uint64_t unanswered_ = 0;          ///< below, every turn was answered in this generation, or is before its begin
   std::uint64_t begin_ = 0;               ///< of this generation
-  std::uint64_t held_ = kNever;           ///< the lowest turn that waits since other windows are busy
+  std::uint64_t held_ = kNever;           ///< the lowest turn that waits for its part of what may be on its way
   bool busy_ = false;                     ///< counted among `others`
   std::uint32_t asking_ = 0;              ///< turns that ask
   std::uint32_t may_ask_ = kLeastAsking;  ///< so many at once, and the oldest

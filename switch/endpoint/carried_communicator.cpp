@@ -12,6 +12,7 @@
 #include "core/tree_table.hpp"
 #include "core/user_op.hpp"
 #include "engine/engine.hpp"
+#include "switch/path_time.hpp"
 
 namespace unisono::slots {
 
@@ -51,7 +52,7 @@ Link::Link(const WindowShape& shape, const Digest& secret, std::uint64_t pool, c
 
 void Link::up(const SlotFrame& head, std::span<const std::byte> payload) {
   const std::span<std::byte> room = datagrams_.room();
-  datagrams_.queue(to_, up_.seal(head, payload, room));
+  datagrams_.queue(to_, up_.seal(head, payload, room, stamp_of(std::chrono::steady_clock::now())));
 }
 
 bool Link::take(std::span<std::byte> datagram, Time now) {
@@ -77,7 +78,7 @@ bool Link::take(std::span<std::byte> datagram, Time now) {
   } else if (frame.head.kind == SlotKind::kResult) {
     missing_ = kEveryone;
   }
-  window.take(frame, now);
+  window.take(frame, now, path_of(labels->stamp, now));
   return true;
 }
 

@@ -6,6 +6,8 @@ namespace {
 
 /// Where the kind of a frame stands in its datagram.
 constexpr std::size_t kKindAt = kEnvelopeBytes + 3;
+Time now() { return std::chrono::steady_clock::now(); }
+
 /// So many results that were asked for say nothing of a group.
 constexpr std::uint32_t kFewAsked = 16;
 
@@ -74,6 +76,7 @@ bool HostedPool::take_from_child(std::span<std::byte> datagram, const Labels& la
   if (labels.number > link.number) {
     link.number = labels.number;
     link.address = from;
+    link.echo.take(labels.stamp, now());
   }
   ++traffic_.frames_in;
   traffic_.bytes_in += datagram.size();
@@ -91,6 +94,7 @@ bool HostedPool::take_from_parent(std::span<std::byte> datagram, const Labels& l
   if (!parent_->in.open(datagram, frame)) return false;
   ++traffic_.frames_in;
   traffic_.bytes_in += datagram.size();
+  beyond_ = path_of(labels.stamp, now()).value_or(beyond_);
   pool_.from_parent(frame);
   return true;
 }
@@ -98,7 +102,8 @@ bool HostedPool::take_from_parent(std::span<std::byte> datagram, const Labels& l
 void HostedPool::send(Link& link, const SlotFrame& head, std::span<const std::byte> payload) {
   // Nobody knows yet where it is: it has sent nothing, so it will have to ask.
   if (link.address.bytes == 0) return;
-  const std::size_t bytes = link.out.seal(head, payload, datagrams_.room());
+  const Stamp stamp = &link == parent_.get() ? stamp_of(now()) : link.echo.back(now(), beyond_);
+  const std::size_t bytes = link.out.seal(head, payload, datagrams_.room(), stamp);
   datagrams_.queue(link.address, bytes);
   ++traffic_.frames_out;
   traffic_.bytes_out += bytes;

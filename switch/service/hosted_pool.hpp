@@ -13,6 +13,7 @@
 #include "switch/control.hpp"
 #include "switch/datagrams.hpp"
 #include "switch/envelope.hpp"
+#include "switch/path_time.hpp"
 #include "switch/slots.hpp"
 
 namespace unisono::slots {
@@ -63,6 +64,7 @@ class HostedPool final : public Outlet {
     Envelope out;
     tcp::SystemAddress address;  ///< no bytes: not known yet
     std::uint64_t number = 0;    ///< the largest that has come
+    StampEcho echo{};
   };
   static PoolShape shape_of(const PoolRequest& request, const PoolNode& node, std::uint64_t generation);
   bool take_from_child(std::span<std::byte> datagram, const Labels& labels, const tcp::SystemAddress& from);
@@ -82,6 +84,7 @@ class HostedPool final : public Outlet {
   std::string name_;             ///< of this switch
   const std::atomic<bool>* above_answers_;
   PoolTraffic traffic_;
+  Span beyond_{};  ///< the way to the switch above and back, at last
   Pool pool_;
 };
 

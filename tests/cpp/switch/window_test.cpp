@@ -149,12 +149,12 @@ TEST_F(WindowTest, BusyWindowsOfAProcessShareWhatMayBeOnItsWay) {
     EXPECT_EQ(turns_sent(), 50U) << "alone again";
   }
   std::vector<std::unique_ptr<Window>> many;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 100; ++i) {
     sent.clear();
     many.push_back(std::make_unique<Window>(one, *this));
     many.back()->start(long_call, kBegin);
     begin(*many.back(), kBegin);
-    EXPECT_GE(turns_sent(), 8U) << "however many there are";
+    EXPECT_GE(turns_sent(), 1U) << "however many there are";
   }
 }
 

@@ -59,7 +59,8 @@ TEST(Callers, OfAnotherVersionAreToldBoth) {
   const Serving one("one");
   Stranger stranger(one.address());
   stranger.hello(99);
-  EXPECT_THAT(stranger.refusal(), HasSubstr("speaks version 2 of what is said to switches, this process version 99"));
+  EXPECT_THAT(stranger.refusal(), HasSubstr("speaks version " + std::to_string(kControlVersion) +
+                                            " of what is said to switches, this process version 99"));
   EXPECT_EQ(stranger.hear(), FrameReader::Progress::kClosed);
   EXPECT_THAT(ask_at(one.address(), "status"), HasSubstr(R"("other_versions":1)"));
 }

@@ -18,6 +18,7 @@
 #include "switch/control.hpp"
 #include "switch/datagrams.hpp"
 #include "switch/envelope.hpp"
+#include "switch/path_time.hpp"
 #include "switch/service/service.hpp"
 #include "switch/window.hpp"
 
@@ -125,7 +126,7 @@ class Member final : public Uplink {
     switch_ = datagrams_.reachable(loopback, 0);
   }
   void up(const SlotFrame& head, std::span<const std::byte> payload) override {
-    const std::size_t bytes = up_.seal(head, payload, datagrams_.room());
+    const std::size_t bytes = up_.seal(head, payload, datagrams_.room(), stamp_of(now()));
     if (recorded) recorded->assign(datagrams_.room().begin(), datagrams_.room().begin() + static_cast<long>(bytes));
     datagrams_.queue(switch_, bytes);
   }
@@ -133,7 +134,9 @@ class Member final : public Uplink {
   void step() {
     const auto take = [this](std::span<std::byte> datagram, const tcp::SystemAddress&) {
       FrameView frame;
-      if (down_.open(datagram, frame)) window_.take(frame, now());
+      if (!down_.open(datagram, frame)) return;
+      path_ = path_of(labels_of(datagram)->stamp, now());
+      window_.take(frame, now(), path_);
     };
     while (datagrams_.receive(take)) datagrams_.flush();
     window_.tick(now());
@@ -141,6 +144,8 @@ class Member final : public Uplink {
   }
   static Time now() { return std::chrono::steady_clock::now(); }
   Window& window() { return window_; }
+  /// How long datagrams are on their way to the switch and back, as the last one said.
+  std::optional<Span> path() const { return path_; }
   int descriptor() const { return datagrams_.descriptor(); }
 
   std::vector<std::byte>* recorded = nullptr;  ///< the last datagram that was sent, if wanted
@@ -162,6 +167,7 @@ class Member final : public Uplink {
   tcp::SystemAddress switch_;
   Envelope up_;
   Envelope down_;
+  std::optional<Span> path_;
   Window window_;
 };
 

@@ -36,7 +36,10 @@ TEST(Switch, GivesEightMembersTheFoldInListedOrder) {
   EXPECT_NE(answer.generation, 0U);
   Members members;
   members.add(request, "one", answer.port);
+  const Time begin = Member::now();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(members.allreduce(), "");
+  ASSERT_TRUE(members.rank(7).path());
+  EXPECT_LT(*members.rank(7).path(), Member::now() - begin) << "a way, and not a clock";
   const std::string shown = ask_at(one.address(), "show 7");
   EXPECT_THAT(shown, HasSubstr(R"("state":"running")"));
   EXPECT_THAT(shown, HasSubstr(R"(test \"quoted\")"));
@@ -73,7 +76,10 @@ TEST(Switch, LeavesFoldForTheTop) {
   Members members;
   members.add(request, "left", from_left.port);
   members.add(request, "right", from_right.port);
+  const Time begin = Member::now();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(members.allreduce(3), "");
+  ASSERT_TRUE(members.rank(5).path());
+  EXPECT_LT(*members.rank(5).path(), Member::now() - begin);
   EXPECT_THAT(ask_at(top.address(), "status"), HasSubstr(R"("pools":1)"));
   EXPECT_THAT(ask_at(left.address(), "status"), HasSubstr(R"("connected":true)"));
 }
