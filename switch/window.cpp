@@ -338,7 +338,7 @@ void Window::take_result(const FrameView& frame, Time now) {
     ++counters_.faults;
     return;
   }
-  others_.answered(one.sends > 1);
+  others_.answered(one.sends > 2);
   measure(one, now);
   if (!one.has_result) {
     store(one, frame);

@@ -23,7 +23,7 @@ void WindowsToSwitch::conclude() {
   if (2 * again_ > turns_) {
     allowed_ -= allowed_ / 2;
   } else if (queued > kQueue) {
-    allowed_ -= allowed_ / 8;
+    allowed_ -= allowed_ / 4;
   } else {
     allowed_ += kScale;
   }

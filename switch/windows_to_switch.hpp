@@ -21,7 +21,7 @@ using udp::Time;
 class WindowsToSwitch {
  public:
   /// A queue may make a turn so much later than the quickest.
-  static constexpr Span kQueue = std::chrono::milliseconds(8);
+  static constexpr Span kQueue = std::chrono::milliseconds(4);
   /// There are always so many turns of 64.
   static constexpr std::uint32_t kLeast = 8;
 
@@ -35,7 +35,7 @@ class WindowsToSwitch {
 
   /// A frame has come, which says how long frames are on their way there and back.
   void measured(Span path, Time now);
-  /// A turn is answered, which perhaps went again before.
+  /// A turn is answered. `again`: it went more than twice, so that it was lost, and is not only late.
   void answered(bool again);
 
   /// Of 64 turns, how many all windows together may have on their way.

@@ -306,16 +306,16 @@ TEST(WindowsToSwitch, HaveFewerTurnsWhileAllOfThemQueue) {
   EXPECT_EQ(windows.allowed(), 64U);
   EXPECT_EQ(windows.each(64), 64U);
   EXPECT_EQ(windows.each(1024), 1024U) << "a window alone goes as far as its slots do";
-  round(milliseconds(10));
-  EXPECT_EQ(windows.allowed(), 56U);
-  EXPECT_EQ(windows.each(64), 56U);
+  round(milliseconds(6));
+  EXPECT_EQ(windows.allowed(), 48U);
+  EXPECT_EQ(windows.each(64), 48U);
   windows.busy(true);
-  EXPECT_EQ(windows.each(64), 28U);
+  EXPECT_EQ(windows.each(64), 24U);
   for (int i = 0; i < 20; ++i) round(milliseconds(50));
   EXPECT_EQ(windows.allowed(), 8U) << "not less";
   for (int i = 0; i < 100; ++i) windows.busy(true);
   EXPECT_EQ(windows.each(64), 1U) << "not none";
-  for (int i = 0; i < 56; ++i) round(milliseconds(8));
+  for (int i = 0; i < 56; ++i) round(milliseconds(4));
   EXPECT_EQ(windows.allowed(), 64U);
 }
 
