@@ -222,6 +222,7 @@ module unisono_switch_control
     .open_run_i,
     .way_i             (way),
     .terms_i           (my_terms_q),
+    .look_i,
     .look_q_i          (look_q),
     .read_i            (look),
     .active_o          (active),

@@ -26,7 +26,7 @@ module unisono_switch_failures
   input  look_t [Ports-1:0] look_i,
   output logic [Ports-1:0]  thrown_o,         // heads that are thrown away
   output logic [Ports-1:0]  thrown_grants_o,
-  output logic              differs_o,        // a neighbour called something else last
+  output logic              differs_o,        // a neighbour called something else last: a cycle later
   output logic [31:0]       latest_sequence_o,
   output logic [31:0]       latest_signature_o,
 
@@ -75,6 +75,6 @@ module unisono_switch_failures
     assign differs[p]         = has_latest && look_i[p].has_grant && look_i[p].grant.sequence_ == latest_sequence_o &&
                                 look_i[p].grant.signature != latest_signature_o;
   end
-  assign differs_o = differs != '0;
+  always_ff @(posedge clk_i) differs_o <= differs != '0;
 
 endmodule

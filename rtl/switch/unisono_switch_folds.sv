@@ -22,7 +22,7 @@ module unisono_switch_folds
   output logic                        room_o,         // there is a number
   output logic                        clear_o,
   output logic [CountWidth-1:0]       outstanding_o,  // folds of this way, if it has stood for a cycle
-  output logic [CountWidth-1:0]       outstanding_next_o,  // in the next cycle, if it stands
+  output logic [CountWidth-1:0]       outstanding_next_o,  // in the next cycle, if it stands and none begins
   input  logic                        begin_i,
   input  way_t                        way_i,
   input  logic [Ports-1:0]            out_i,          // ports that get its result
@@ -108,10 +108,11 @@ module unisono_switch_folds
       end
     end
   end
-  count_of_folds_t change;
-  assign change = count_of_folds_t'(begin_i) - count_of_folds_t'(ended_valid_o && ended_way_o == way_i);
-  assign outstanding_next_o = outstanding_o + change;
-  always_ff @(posedge clk_i) outstanding_o <= of_way_q[way_i] + change;
+  // That one begins is known late.
+  count_of_folds_t ends_here;
+  assign ends_here          = count_of_folds_t'(ended_valid_o && ended_way_o == way_i);
+  assign outstanding_next_o = outstanding_o - ends_here;
+  always_ff @(posedge clk_i) outstanding_o <= of_way_q[way_i] - ends_here + count_of_folds_t'(begin_i);
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

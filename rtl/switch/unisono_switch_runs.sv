@@ -6,7 +6,7 @@
 // ways go first. A run of which something else has come is *pending*: it is looked at, too, both ways, when nothing is
 // urgent, and after UrgentMost urgent ones anyhow. So no call depends on what a run was left with; only its time does.
 //
-// Latency: the choice is there 1 cycle after an event. Throughput: one choice per cycle.
+// Latency: the choice is there 1 cycle after an event; what a way is left with counts from the next cycle on. Throughput: one choice per cycle.
 // Restrictions: a way is left 2 cycles after its choice or later.
 
 module unisono_switch_runs
@@ -123,12 +123,20 @@ module unisono_switch_runs
   end
 
   // ---------------------------------------------------------------- the way that is left
-  // Found beside what becomes of the others, since whether it is left is known late.
-  logic   leave_hit;
-  ports_t leave_lacks;
+  // That it is left is known late, and takes effect a cycle later, with what has come by then.
+  logic   leave_hit, leave_q, leave_any_q, leave_hit_q;
+  way_t   leave_way_q;
+  ports_t leave_lacks, leave_lacks_q;
   assign leave_hit   = leave_any_i ? (leave_ports_i & since) != '0
                                    : leave_ports_i != '0 && (leave_ports_i & ~since) == '0;
   assign leave_lacks = leave_hit ? '0 : (leave_any_i ? leave_ports_i : leave_ports_i & ~since);
+  always_ff @(posedge clk_i) begin
+    leave_q       <= rst_ni && leave_i && !(open_valid_i && open_run_i == way_i[RunWidth:1]);
+    leave_way_q   <= way_i;
+    leave_any_q   <= leave_any_i && !leave_hit;
+    leave_hit_q   <= leave_hit;
+    leave_lacks_q <= leave_lacks;
+  end
 
   // ---------------------------------------------------------------- the runs
   for (genvar r = 0; r < int'(AllRuns); r++) begin : gen_run
@@ -140,12 +148,14 @@ module unisono_switch_runs
 
     for (genvar d = 0; d < 2; d++) begin : gen_way
       localparam int unsigned Way = 2 * r + d;
-      logic   any_q, mine, left, own_hit, took;
-      ports_t lacks_q;
+      logic   any, any_q, mine, left, own_hit, took;
+      ports_t lacks, lacks_q;
       assign mine     = looked[r] && way_i[0] == 1'(d);
-      assign left     = mine && leave_i;
-      assign own_hit  = any_q ? (lacks_q & came[r]) != '0 : lacks_q != '0 && (lacks_q & ~came[r]) == '0;
-      assign hit[Way] = left ? leave_hit : own_hit;
+      assign left     = leave_q && leave_way_q == way_t'(Way);
+      assign any      = left ? leave_any_q : any_q;
+      assign lacks    = left ? leave_lacks_q : lacks_q;
+      assign own_hit  = any ? (lacks & came[r]) != '0 : lacks != '0 && (lacks & ~came[r]) == '0;
+      assign hit[Way] = own_hit || (left && leave_hit_q);
       assign took     = took_urgent[r] && urgent_up[r] == (d == 0);
       always_ff @(posedge clk_i) begin
         if (!rst_ni || opens) begin
@@ -153,15 +163,8 @@ module unisono_switch_runs
           lacks_q       <= '1;
           urgent_q[Way] <= 1'b0;
         end else begin
-          if (left) begin
-            any_q   <= leave_any_i && !leave_hit;
-            lacks_q <= leave_lacks;
-          end else if (own_hit) begin
-            any_q   <= 1'b0;
-            lacks_q <= '0;
-          end else if (!any_q) begin
-            lacks_q <= lacks_q & ~came[r];
-          end
+          any_q   <= any && !own_hit;
+          lacks_q <= own_hit ? '0 : (any ? lacks : lacks & ~came[r]);
           urgent_q[Way] <= (urgent_q[Way] && !took) || hit[Way] || (mine && again_way_i) ||
                            (ended[r] && ended_way_i[0] == 1'(d));
         end

@@ -8,6 +8,8 @@
 // Whoever is looked at and has decided nothing yet yields to an urgent run, and is looked at again later. What is decided
 // waits for nothing but room at the ports it needs; without that, the run is looked at again.
 //
+// That a neighbour has called something else is known a cycle after all else: whatever the look does then, it does not.
+//
 // Latency: a state each cycle; what is asked for is asked in its state. One look at a time.
 
 module unisono_switch_steps (
@@ -32,7 +34,7 @@ module unisono_switch_steps (
 
   // When it begins.
   input  logic thrown_i,            // something is thrown away
-  input  logic latest_differs_i,    // a neighbour called something else
+  input  logic latest_differs_i,    // a neighbour called something else: in the cycle behind begin_o
   input  logic active_i,            // a message is under way
   input  logic several_i,           // blocks come by several ports
   input  logic nothing_i,           // else: nothing is there
@@ -101,20 +103,23 @@ module unisono_switch_steps (
   logic [States-1:0] state_q, state_d;
   logic turned_q;                   // the other way has been looked at, or need not be
   logic yields_q;                   // to an urgent run
+  logic began_q;                    // in the last cycle, and nothing was thrown away
+  logic ends;                       // the run ends, for a neighbour has called something else
   logic undecided;
 
   assign undecided = state_q[StLook1] || state_q[StLook2] || state_q[StTurn] || state_q[StRoot] || state_q[StPlace] ||
                      state_q[StAction1] || state_q[StAction2] || state_q[StAction3];
-  assign pick_o = (state_q[StIdle] && next_valid_i) || (undecided && yields_q && next_urgent_i);
+  assign ends   = began_q && latest_differs_i;
+  assign pick_o = !ends && ((state_q[StIdle] && next_valid_i) || (undecided && yields_q && next_urgent_i));
 
   // ---------------------------------------------------------------- what is decided
   logic goes;                       // the next segment of what is under way may go
-  assign goes = !receiver_differs_i && !wants_window_i && !gone_i && here_i;
+  assign goes = !ends && !receiver_differs_i && !wants_window_i && !gone_i && here_i;
 
-  assign turn_o = (state_q[StBegin] && !thrown_i && !latest_differs_i && !active_i && !several_i && nothing_i) ||
+  assign turn_o = (state_q[StBegin] && !thrown_i && !active_i && !several_i && nothing_i) ||
                   (state_q[StPlace] && !past_i && !skips_i && !mine_i) ||
                   (state_q[StEval] && !differs_i && missing_i) ||
-                  (state_q[StTransfer] && !receiver_differs_i && !wants_window_i &&
+                  (state_q[StTransfer] && !ends && !receiver_differs_i && !wants_window_i &&
                    (!gone_i && here_i ? !room_i : !(gone_i && folded_i) && !raises_i));
 
   assign asks_o      = state_q[StAsk] && asks_may_i;
@@ -135,31 +140,30 @@ module unisono_switch_steps (
   always_comb begin
     state_d = '0;
     state_d[StLook1]    = pick_o;
-    state_d[StLook2]    = (state_q[StLook1] || state_q[StTurn]) && !pick_o;
+    state_d[StLook2]    = (state_q[StLook1] || (state_q[StTurn] && !ends)) && !pick_o;
     state_d[StBegin]    = state_q[StLook2] && !pick_o;
     state_d[StTurn]     = turn_o && !turned_q && !pick_o;
-    state_d[StRoot]     = state_q[StBegin] && !thrown_i && !latest_differs_i && !active_i && several_i;
-    state_d[StPlace]    = (state_q[StRoot] || (state_q[StPlace] && !past_i && skips_i)) && !pick_o;
-    state_d[StAction1]  = (state_q[StBegin] && !thrown_i && !latest_differs_i && !active_i && !several_i && !nothing_i) ||
+    state_d[StRoot]     = state_q[StBegin] && !thrown_i && !active_i && several_i;
+    state_d[StPlace]    = ((state_q[StRoot] && !ends) || (state_q[StPlace] && !past_i && skips_i)) && !pick_o;
+    state_d[StAction1]  = (state_q[StBegin] && !thrown_i && !active_i && !several_i && !nothing_i) ||
                           (state_q[StPlace] && !past_i && !skips_i && mine_i && !pick_o);
-    state_d[StAction2]  = state_q[StAction1] && !pick_o;
+    state_d[StAction2]  = state_q[StAction1] && !ends && !pick_o;
     state_d[StAction3]  = state_q[StAction2] && !pick_o;
     state_d[StEval]     = state_q[StAction3] && !pick_o;
     state_d[StAsk]      = state_q[StEval] && !differs_i && !missing_i && !fresh_immediate_i;
-    state_d[StTransfer] = (state_q[StBegin] && !thrown_i && !latest_differs_i && active_i) ||
+    state_d[StTransfer] = (state_q[StBegin] && !thrown_i && active_i) ||
                           (state_q[StEval] && !differs_i && !missing_i && fresh_immediate_i);
-    state_d[StWindow]   = state_q[StTransfer] && !receiver_differs_i &&
+    state_d[StWindow]   = state_q[StTransfer] && !ends && !receiver_differs_i &&
                           (wants_window_i || (!(!gone_i && here_i) && !(gone_i && folded_i) && raises_i));
     state_d[StSegment]  = state_q[StTransfer] && goes && room_i && !immediate_i;
     state_d[StFetch1]   = segments_o;
     state_d[StFetch2]   = state_q[StFetch1];
     state_d[StStart]    = state_q[StFetch2] || (state_q[StStart] && !started);
-    state_d[StOver]     = (state_q[StTransfer] && !receiver_differs_i && !wants_window_i && gone_i && folded_i) ||
+    state_d[StOver]     = (state_q[StTransfer] && !ends && !receiver_differs_i && !wants_window_i && gone_i && folded_i) ||
                           (started && immediate_i);
-    state_d[StFail]     = (state_q[StBegin] && !thrown_i && latest_differs_i) ||
-                          (state_q[StPlace] && past_i && !pick_o) || (state_q[StEval] && differs_i) ||
+    state_d[StFail]     = ends || (state_q[StPlace] && past_i && !pick_o) || (state_q[StEval] && differs_i) ||
                           (state_q[StTransfer] && receiver_differs_i);
-    state_d[StIdle]     = (state_q[StIdle] && !next_valid_i) || (turn_o && turned_q && !pick_o) ||
+    state_d[StIdle]     = (state_q[StIdle] && !next_valid_i && !ends) || (turn_o && turned_q && !pick_o) ||
                           (state_q[StBegin] && thrown_i) || state_q[StAsk] || state_q[StWindow] ||
                           (started && !immediate_i) || state_q[StOver] || state_q[StFail];
   end
@@ -167,6 +171,7 @@ module unisono_switch_steps (
   always_ff @(posedge clk_i) begin
     if (!rst_ni) state_q <= States'(1);
     else state_q <= state_d;
+    began_q <= state_q[StBegin] && !thrown_i;
     if (pick_o) begin
       turned_q <= next_urgent_i;
       yields_q <= next_yields_i;
@@ -177,11 +182,11 @@ module unisono_switch_steps (
 
   assign look_o      = state_q[StLook2];
   assign begin_o     = state_q[StBegin];
-  assign other_way_o = state_q[StTurn];
+  assign other_way_o = state_q[StTurn] && !ends;
   assign place_o     = state_q[StPlace];
   assign action_o    = state_q[StAction1];
   assign judged_o    = state_q[StEval];
-  assign transfer_o  = state_q[StTransfer];
+  assign transfer_o  = state_q[StTransfer] && !ends;
   assign start_o     = state_q[StStart];
 
 `ifndef SYNTHESIS

@@ -28,7 +28,8 @@ module unisono_switch_transfer
   // What is looked at.
   input  way_t                  way_i,
   input  terms_t                terms_i,
-  input  look_t [Ports-1:0]     look_q_i,        // as it was when the look began
+  input  look_t [Ports-1:0]     look_i,          // in the cycle behind read_i
+  input  look_t [Ports-1:0]     look_q_i,        // the same, from the next cycle on
   input  logic                  read_i,          // the message of this way is looked at, if there is one
   output logic                  active_o,        // there is one
   input  logic                  take_i,          // or this one, which begins
@@ -154,18 +155,25 @@ module unisono_switch_transfer
   assign last_o   = last_q;
   assign length_o = length_q;
 
-  ports_t out_granted, out_wrong, out_within, in_here, takers;
+  // Whose grant it is, is known with the record. What begins is granted nothing yet, or needs no grant.
+  logic   read_q;
+  ports_t granted_q, wrong_q, out_within, in_here, takers;
+  always_ff @(posedge clk_i) read_q <= read_i;
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_port
-    assign out_granted[p] = look_q_i[p].has_grant && look_q_i[p].grant.sequence_ == t_q.sequence_;
-    assign out_wrong[p]   = by_grant_o[p] && out_granted[p] && look_q_i[p].grant.signature != t_q.signature;
-    assign out_within[p]  = out_granted[p] && look_q_i[p].grant.limit >= end_q;
-    assign in_here[p]     = look_q_i[p].arrived >= end_q && (length_q != '0 || look_q_i[p].whole);
+    logic granted;
+    assign granted = look_i[p].has_grant && look_i[p].grant.sequence_ == t_q.sequence_;
+    always_ff @(posedge clk_i) begin
+      if (take_i) {granted_q[p], wrong_q[p]} <= '0;
+      else if (read_q) {granted_q[p], wrong_q[p]} <= {granted, granted && look_i[p].grant.signature != t_q.signature};
+    end
+    assign out_within[p] = granted_q[p] && look_q_i[p].grant.limit >= end_q;
+    assign in_here[p]    = look_q_i[p].arrived >= end_q && (length_q != '0 || look_q_i[p].whole);
   end
   assign takers    = by_grant_o & ~out_within;
   assign here_o    = (by_write_o & ~in_here) == '0 && takers == '0;
   assign missing_o = t_q.gone ? '0 : (by_write_o & ~in_here) | takers;
   assign takes_o   = missing_o == takers;
-  assign differs_o = out_wrong != '0;
+  assign differs_o = (by_grant_o & wrong_q) != '0;
 
   // ---------------------------------------------------------------- the window
   unisono_switch_windows #(

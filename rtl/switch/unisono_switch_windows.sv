@@ -25,7 +25,7 @@ module unisono_switch_windows
   input  logic [15:0]           segment_i,      // bytes of a segment
   input  switch_bytes_t         bytes_i,        // of the message
   input  switch_bytes_t         done_i,         // that have gone on
-  input  logic [CountWidth-1:0] outstanding_next_i,  // segments of these that are still being folded in the next cycle
+  input  logic [CountWidth-1:0] outstanding_next_i,  // segments of these that are still being folded in the next cycle, if none begins
   input  logic                  granted_i,      // its senders have a window
   input  switch_bytes_t         limit_i,        // of that
   input  logic                  extended_i,     // it has this extension

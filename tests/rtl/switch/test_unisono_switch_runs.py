@@ -45,6 +45,7 @@ class Model:
         self.pending = [False] * USED
         self.looked = (0, 0)
         self.since: set[int] = set()
+        self.left: tuple[int, int, Way] | None = None  # in the cycle before
         self.before: dict[int, int] = {}
         self.count = 0
 
@@ -111,13 +112,19 @@ async def random_events(dut: Any) -> None:
             model.ways[chosen][down].urgent = False
         elif takes:
             model.pending[chosen] = False
-        if leaves:
-            model.ways[run][way].any, model.ways[run][way].lacks = leave_any, set(leave_ports)
+        left, model.left = model.left, None
+        if leaves and opened != run:
+            model.left = (run, way, Way(any=leave_any, lacks=set(leave_ports)))
+            model.left[2].hears(model.since)
         for one in range(USED):
             came, hits = {p for p, of in events.items() if of == one}, 0
             for other in range(2):
-                left = leaves and (one, other) == (run, way)
-                hits += model.ways[one][other].hears(model.since if left else came)
+                mine, hit = model.ways[one][other], False
+                if left and left[:2] == (one, other):
+                    mine.any, mine.lacks, hit = left[2].any, left[2].lacks, left[2].urgent
+                hit = mine.hears(came) or hit
+                mine.urgent = mine.urgent or hit
+                hits += hit
             if came and not hits:
                 model.pending[one] = True
                 seen["later"] += 1

@@ -35,8 +35,6 @@ def step(state: str, c: dict[str, bool], next_valid: bool, turned: bool) -> tupl
     elif state == "begin":
         if c["thrown"]:
             does.add("again_run")
-        elif c["latest_differs"]:
-            to = "fail"
         elif c["active"]:
             to = "transfer"
         elif c["several"]:
@@ -106,7 +104,7 @@ async def random_looks(dut: Any) -> None:
     for name in (*CONDITIONS, "next_valid", "next_urgent", "next_yields"):
         getattr(dut, f"{name}_i").value = 0
     await start_clock_and_reset(dut)
-    state, turned, yields = "idle", False, False
+    state, turned, yields, began = "idle", False, False, False
     chance = dict.fromkeys(CONDITIONS, 0.5) | {"thrown": 0.1, "latest_differs": 0.1, "receiver_differs": 0.1}
     for _ in range(scaled(40_000)):
         await FallingEdge(dut.clk_i)
@@ -118,8 +116,11 @@ async def random_looks(dut: Any) -> None:
         dut.next_valid_i.value, dut.next_urgent_i.value = int(next_valid), int(next_urgent)
         dut.next_yields_i.value = int(next_yields)
         await Timer(1, "ns")
-        to, does = step(state, given, next_valid, turned)
-        picks = to == "look1" if state == "idle" else state in UNDECIDED and yields and next_urgent
+        ends = began and given["latest_differs"]
+        to, does = ("fail", set[str]()) if ends else step(state, given, next_valid, turned)
+        picks = not ends and (to == "look1" if state == "idle" else state in UNDECIDED and yields and next_urgent)
+        if ends:
+            seen[f"ends in {state}"] += 1
         if picks and state != "idle":
             to = "look1"
             does.add("again_run")
@@ -128,17 +129,19 @@ async def random_looks(dut: Any) -> None:
         where = {"look": "look2", "begin": "begin", "other_way": "turn", "place": "place", "action": "action1"}
         where |= {"judged": "eval", "transfer": "transfer", "start": "start"}
         for name, of in where.items():
-            assert bool(int(getattr(dut, f"{name}_o").value)) == (state == of), f"{name} in {state}"
+            stopped = ends and name in ("other_way", "transfer")
+            assert bool(int(getattr(dut, f"{name}_o").value)) == (state == of and not stopped), f"{name} in {state}"
         for name in DECISIONS:
             assert bool(int(getattr(dut, f"{name}_o").value)) == (name in does), f"{name} in {state}: {given}"
         seen[state] += 1
+        began = state == "begin" and not given["thrown"]
         if picks:
             turned, yields = next_urgent, next_yields
         elif state == "turn":
             turned = True
         state = to
-    assert min(seen.values()) > 10, seen
-    assert len(seen) == 21, seen
+    assert min(seen.values()) > 3, seen
+    assert len(seen) == 26, seen
 
 
 def test_unisono_switch_steps() -> None:
