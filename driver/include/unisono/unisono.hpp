@@ -768,10 +768,10 @@ class Caller {
     detail::check(make(handle_.get(), prepared.get(), &request));
     return Request(request);
   }
-  static void refuse_unstarted(const Prepared& prepared) {
+  static void refuse_unstarted(const Prepared& prepared, const char* instead = "its _async form") {
     if (prepared.starts()) return;
     constexpr unisono_result kInvalidArgument = 1;
-    throw Error(kInvalidArgument, "Options::start is false for a call that blocks; take its _async form");
+    throw Error(kInvalidArgument, std::string("Options::start is false for a call that blocks; take ") + instead);
   }
   void run(Prepared& prepared) const {
     refuse_unstarted(prepared);
@@ -972,6 +972,7 @@ class Communicator : public detail::Calls {
     send.src(src).root(to).tag(send_tag).count(length(src));
     Prepared recv(UNISONO_RECV, options);
     recv.dst(dst).root(source).tag(recv_tag).count(length(dst));
+    refuse_unstarted(send, "send_async and recv_async");
     std::int64_t received = 0;
     detail::check(unisono_sendrecv(handle_.get(), send.get(), recv.get(), &received));
     return received;

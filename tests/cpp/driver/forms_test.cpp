@@ -455,6 +455,8 @@ TEST(Persistent, WrongUsesAreRefused) {
     once.wait();
     EXPECT_THROW(once.start(), Error);
     EXPECT_THROW(world.barrier({.start = false}), Error);
+    std::vector<double> came(data.size());
+    EXPECT_THROW(world.sendrecv(data, peer, came, peer, 5, {.start = false}), Error);
     EXPECT_THROW(world.bcast_async(data, 9, {.start = false}), Error) << "arguments are checked when it is prepared";
     std::vector<Request> requests;
     requests.push_back(world.barrier_async({.start = false}));

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import traceback
+import weakref
 from collections.abc import Callable, Iterator
 
 import ml_dtypes
@@ -270,3 +272,20 @@ def test_names_and_numbers_are_checked(largest: Operator) -> None:
         ThreadJob(1).run(lambda comm: comm.allreduce(np.arange(3), op=made[0]))
     with pytest.raises(unisono.InvalidOpError, match="none that unisono_op_create gave"):
         ThreadJob(1).run(lambda comm: comm.allreduce(np.arange(3), op=unisono.Func.USER7))
+
+
+def test_what_a_function_holds_goes_when_its_operator_is_freed() -> None:
+    class Held:
+        def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            return a + b
+
+    freed, refused = Held(), Held()
+    seen = [weakref.ref(freed), weakref.ref(refused)]
+    op = Operator("held", freed)
+    assert ThreadJob(2).run(lambda comm: comm.allreduce(1, op=op)) == [2, 2]
+    with pytest.raises(unisono.InvalidArgumentError, match="already"):
+        Operator("held", refused)
+    op.free()
+    del freed, refused
+    gc.collect()
+    assert [of() for of in seen] == [None, None]
