@@ -12,6 +12,7 @@
 
 #include "core/crc32c.hpp"
 #include "core/error.hpp"
+#include "core/lasting.hpp"
 #include "core/text.hpp"
 
 namespace unisono {
@@ -31,7 +32,7 @@ std::mutex& changes() {
   return mutex;
 }
 
-thread_local std::string failure_text;
+std::string& failure_text() { return lasting<std::string, struct FailureText>(); }
 
 }  // namespace
 
@@ -103,13 +104,13 @@ void explain_failure(std::string_view why) noexcept {
     std::size_t length = std::min(why.size(), kLongestFailure);
     // A character of several bytes stays whole.
     while (length < why.size() && length > 0 && (static_cast<unsigned char>(why[length]) & 0xc0U) == 0x80U) --length;
-    failure_text = why.substr(0, length);
-    for (char& character : failure_text) {
+    failure_text() = why.substr(0, length);
+    for (char& character : failure_text()) {
       if (static_cast<unsigned char>(character) < ' ') character = ' ';
     }
-    if (length < why.size()) failure_text += " ...";
+    if (length < why.size()) failure_text() += " ...";
   } catch (...) {
-    failure_text.clear();  // there is no memory for words
+    failure_text().clear();  // there is no memory for words
   }
 }
 
@@ -129,13 +130,13 @@ bool combine_user(Func func, Datatype dtype, const std::byte* a, const std::byte
     std::memcpy(y.data(), b + done * element, n * element);
     bool& inside = thread_state().in_user_op;
     const bool before = std::exchange(inside, true);
-    failure_text.clear();
+    failure_text().clear();
     const int failure = op->function(x.data(), y.data(), z.data(), n, static_cast<int>(dtype), op->context);
     inside = before;
     if (failure != 0) {
       throw Error(ErrorCode::kInvalidOp,
                   "the function of op \"" + op->name + "\" failed" +
-                      (failure_text.empty() ? formatted(" and returned {}", failure) : ": " + failure_text));
+                      (failure_text().empty() ? formatted(" and returned {}", failure) : ": " + failure_text()));
     }
     std::memcpy(out + done * element, z.data(), n * element);
     done += n;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/lasting.hpp"
 #include "core/thread_state.hpp"
 
 namespace unisono::driver {
@@ -27,10 +28,7 @@ class Callbacks {
   enum Place : std::uint8_t { kCallback = 1, kHook = 2 };
   /// Places, as bits.
   static std::uint8_t& inside() { return thread_state().callbacks; }
-  static Callbacks& mine() {
-    thread_local Callbacks callbacks;
-    return callbacks;
-  }
+  static Callbacks& mine() { return lasting<Callbacks>(); }
 
   std::vector<std::function<void()>> due_;
 };

@@ -1,4 +1,5 @@
 // Communicators of the C interface: how they are made.
+#include "core/lasting.hpp"
 #include "core/log.hpp"
 #include "core/reserved_tags.hpp"
 #include "driver/callbacks.hpp"
@@ -72,11 +73,37 @@ unisono_result making(const char* function, unisono_communicator* parent, unison
     const auto of = communicator_of(parent);
     Group::refuse(*of, function);
     const std::shared_ptr<Communicator> made = make(of);
-    if (made) result = handle_of<unisono_communicator>(Communicators::instance().add(made));
+    if (made) result = publish(made);
   });
 }
 
 }  // namespace
+
+unisono_communicator* publish(const std::shared_ptr<Communicator>& made) {
+  const std::uint64_t handle = Communicators::instance().add(made);
+  if (!made->context->keep_handle(handle)) leave_remains(handle);
+  return handle_of<unisono_communicator>(handle);
+}
+
+void leave_remains(std::uint64_t handle) {
+  std::shared_ptr<Communicator> closed;
+  try {
+    closed = Communicators::instance().get(handle, "communicator", ErrorCode::kFreedCommunicator);
+  } catch (const Error&) {
+    return;  // another thread has freed it meanwhile
+  }
+  Group::abandon(*closed, Error(ErrorCode::kWrongProcess, "the context was closed before its group ended"));
+  auto remains = std::make_shared<Communicator>();
+  remains->context = closed->context;
+  remains->number = closed->number;
+  remains->rank = closed->rank;
+  remains->size = closed->size;
+  {
+    const std::lock_guard lock(closed->name_mutex);
+    remains->name = closed->name;
+  }
+  Communicators::instance().replace(handle, std::move(remains));
+}
 
 void set_name(Communicator& communicator, std::string_view name) {
   const std::string known = checked_name(name);
@@ -113,7 +140,7 @@ unisono_result unisono_communicator_name(const unisono_communicator* communicato
   return guarded([&] {
     const char*& result = output(name, "name");
     const auto own = communicator_of(communicator);
-    thread_local std::string kept;
+    auto& kept = lasting<std::string, struct NameOfCommunicator>();
     kept = name_of(*own);
     result = kept.c_str();
   });

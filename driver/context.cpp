@@ -324,6 +324,23 @@ bool Context::release_number(std::uint32_t number) {
   return numbers_.erase(number) != 0;
 }
 
+bool Context::keep_handle(std::uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  if (endpoint_ == nullptr) return false;
+  handles_.insert(handle);
+  return true;
+}
+
+void Context::drop_handle(std::uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  handles_.erase(handle);
+}
+
+std::set<std::uint64_t> Context::take_handles() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(handles_, {});
+}
+
 std::vector<std::uint32_t> Context::numbers() const {
   const std::lock_guard lock(mutex_);
   return {numbers_.begin(), numbers_.end()};

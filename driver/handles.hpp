@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/error.hpp"
+#include "core/lasting.hpp"
 #include "core/per_process.hpp"
 #include "core/thread_state.hpp"
 
@@ -83,14 +84,14 @@ class Handles {
   /// object lives until the thread asks for another one.
   Object& get_again(std::uint64_t handle, const char* what, ErrorCode freed) {
     struct Last {
+      ~Last() { thread_state().last[static_cast<std::size_t>(kKind)] = nullptr; }
       std::uint64_t handle = 0;
       std::uint64_t changes = 0;
       std::shared_ptr<Object> object;
     };
     void*& place = thread_state().last[static_cast<std::size_t>(kKind)];
     if (place == nullptr) [[unlikely]] {
-      thread_local Last of_thread;
-      place = &of_thread;
+      place = &lasting<Last>();
     }
     Last& last = *static_cast<Last*>(place);
     const std::uint64_t changes = changes_.load(std::memory_order_acquire);

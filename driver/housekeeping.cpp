@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/lasting.hpp"
 #include "core/log.hpp"
 #include "cost/in_force.hpp"
 #include "driver/callbacks.hpp"
@@ -111,7 +112,7 @@ unisono_result unisono_settings_now(const unisono_context* context, unisono_sett
     const auto own = context_of(context);
     const EngineSettings now = own->endpoint()->engine->settings();
     const RuleChoice choice = own->rule_choice();
-    thread_local std::string algorithms;
+    auto& algorithms = lasting<std::string, struct Algorithms>();
     const cost::InForce in_force =
         cost::rules_in_force(static_cast<cost::Determinism>(choice.determinism), choice.algorithms);
     algorithms = in_force.pinned;
@@ -150,7 +151,7 @@ unisono_result unisono_communicator_describe(const unisono_communicator* communi
     result.calls = now.calls;
     result.lanes = now.lanes ? 1 : 0;
     result.revoked = now.revoked ? 1 : 0;
-    thread_local std::string carrier;
+    auto& carrier = lasting<std::string, struct Carrier>();
     carrier = own->context->carrier_of(own->number);
     if (carrier.empty()) carrier = now.carrier;
     result.carrier = carrier.c_str();

@@ -1,11 +1,12 @@
 #include "driver/interface.hpp"
 
+#include "core/lasting.hpp"
+
 namespace unisono::driver {
 
 std::string& last_error() {
-  thread_local std::string text;
   thread_state().has_sentence = true;
-  return text;
+  return lasting<std::string, struct LastError>();
 }
 
 bool& last_still_written() {

@@ -65,6 +65,13 @@ inline std::shared_ptr<Communicator> communicator_of(const unisono_communicator*
   return Communicators::instance().get(number_of(handle), "communicator", ErrorCode::kFreedCommunicator);
 }
 
+/// The handle of a communicator that was made, which is not the world. It is the user's until it is freed, or, once its
+/// context was closed, stands for what `leave_remains` leaves.
+unisono_communicator* publish(const std::shared_ptr<Communicator>& made);
+/// Has a handle stand for no more than what its communicator was: the memory of the job goes with the context, whoever
+/// frees the handle, and when.
+void leave_remains(std::uint64_t handle);
+
 inline std::shared_ptr<Request> request_of(const unisono_request* handle) {
   return Requests::instance().get(number_of(handle), "request", ErrorCode::kInvalidArgument);
 }

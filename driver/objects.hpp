@@ -88,6 +88,13 @@ class Context {
   /// All that are taken.
   std::vector<std::uint32_t> numbers() const;
 
+  /// Handles of its communicators but the world's, which outlive it until they are freed. `keep_handle`: false, having
+  /// done nothing, once the context was closed.
+  bool keep_handle(std::uint64_t handle);
+  void drop_handle(std::uint64_t handle);
+  /// All of them, when it is closed.
+  std::set<std::uint64_t> take_handles();
+
   /// What the context was joined with. On a native engine, has calls carried by switches from then on, if that is asked
   /// for: collective over the job.
   void begin_with(RuleChoice choice);
@@ -147,6 +154,7 @@ class Context {
   std::uint32_t next_number_ = 1;
   std::set<std::uint32_t> numbers_{0};  ///< of live communicators
   std::set<std::uint32_t> used_{0};     ///< these, and all that were
+  std::set<std::uint64_t> handles_;     ///< of live communicators but the world
 };
 
 /// Frees a communicator of an engine. Throws, having freed it, Error(kMismatchedCall) if ranks are found to have called

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
+#include "core/lasting.hpp"
 #include "core/log.hpp"
 #include "core/user_op.hpp"
 #include "driver/callbacks.hpp"
@@ -69,7 +70,7 @@ Observation observation_of(int what) {
 
 /// Keeps a text for the thread that asked for it.
 const char* keep_dump(std::string text) {
-  thread_local std::string kept;
+  auto& kept = lasting<std::string, struct Dump>();
   kept = std::move(text);
   return kept.c_str();
 }
@@ -254,18 +255,19 @@ unisono_result leave(unisono_context* context, const char* function, Context::Le
   return guarded([&] {
     Callbacks::refuse(function);
     const auto leaving = Contexts::instance().take(number_of(context), "context", ErrorCode::kWrongProcess);
-    const auto forget_world = [&] {
+    const auto forget_communicators = [&] {
       const auto world =
           Communicators::instance().take(leaving->world_handle, "communicator", ErrorCode::kFreedCommunicator);
       Group::abandon(*world, Error(ErrorCode::kWrongProcess, "the context was closed before its group ended"));
+      for (const std::uint64_t handle : leaving->take_handles()) leave_remains(handle);
     };
     try {
       leaving->close(how);
     } catch (...) {
-      forget_world();
+      forget_communicators();
       throw;
     }
-    forget_world();
+    forget_communicators();
   });
 }
 
@@ -353,6 +355,7 @@ unisono_result unisono_communicator_free(unisono_communicator* communicator) {
           "the communicator of all ranks belongs to its context, and is freed when that is closed (unisono_finalize)");
     }
     Communicators::instance().take(number_of(communicator), "communicator", ErrorCode::kFreedCommunicator);
+    freed->context->drop_handle(number_of(communicator));
     Group::abandon(*freed, Error(ErrorCode::kFreedCommunicator, "the communicator was freed before its group ended"));
     std::shared_ptr<Endpoint> endpoint;
     try {
@@ -402,7 +405,7 @@ unisono_result unisono_shrink(unisono_communicator* communicator, unisono_commun
     const auto own = communicator_of(communicator);
     Group::refuse(*own, "unisono_shrink");
     const auto made = shrink(own, {});
-    result = handle_of<unisono_communicator>(Communicators::instance().add(made));
+    result = publish(made);
   });
 }
 

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -85,6 +87,30 @@ TEST(Leaving, EqualCallsLeaveInSilence) {
     context->finalize();
   });
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+/// Functions of atexit, and destructors of globals, run after the destructors of the main thread's variables.
+TEST(LeavingDeathTest, UnisonoIsThereUntilTheProcessEnds) {
+  const auto exits = [] {
+    static Context global;
+    static Communicator made = global.world().dup();
+    made.barrier();
+    static const auto fails = [] {
+      unisono_thread_job* job = nullptr;
+      return unisono_thread_job_create(0, &job) == 0 ? "" : unisono_last_error();
+    };
+    static const std::string sentence = fails();
+    std::atexit([] {
+      const std::string unchanged(sentence.size(), 'x');
+      const std::vector<std::string> others(100, unchanged);  // in what the variables of the thread had
+      made.barrier();
+      made.set_name("to the end");
+      if (made.name() != "to the end" || fails() != sentence) std::_Exit(1);
+      if (std::count(others.begin(), others.end(), unchanged) != 100) std::_Exit(2);
+    });
+    std::exit(0);
+  };
+  EXPECT_EXIT(exits(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

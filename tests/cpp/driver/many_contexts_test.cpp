@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -225,6 +226,40 @@ TEST(Descriptor, RingsForDeadlinesAndAborts) {
     });
   }
   for (std::thread& thread : ranks) thread.join();
+}
+
+TEST(ManyContexts, TakeTheirMemoryWithThemThoughCommunicatorsAreNotFreed) {
+  std::vector<unisono_communicator*> kept;  // in C nobody frees them for the user
+  std::mutex mutex;
+  unisono_call barrier{};
+  barrier.struct_size = sizeof barrier;
+  barrier.collective = UNISONO_BARRIER;
+  const auto job = [&] {
+    on_ranks(2, [&](const Communicator& world) {
+      unisono_communicator* made = nullptr;
+      ASSERT_EQ(unisono_dup(world.handle(), nullptr, &made), 0) << unisono_last_error();
+      ASSERT_EQ(unisono_communicator_set_name(made, "kept"), 0);
+      ASSERT_EQ(unisono_run(made, &barrier), 0);
+      const std::lock_guard lock(mutex);
+      kept.push_back(made);
+    });
+  };
+  job();
+  const long before = number_in("/proc/self/status", "VmSize:");
+  for (int i = 0; i < 10; ++i) job();
+  EXPECT_LT(number_in("/proc/self/status", "VmSize:") - before, 16 << 10) << "KB of the jobs that were left";
+  const char* name = nullptr;
+  for (unisono_communicator* communicator : kept) {
+    std::uint32_t size = 0;
+    EXPECT_EQ(unisono_communicator_size(communicator, &size), 0);
+    EXPECT_EQ(size, 2U);
+    EXPECT_EQ(unisono_communicator_name(communicator, &name), 0);
+    EXPECT_STREQ(name, "kept");
+    EXPECT_NE(unisono_run(communicator, &barrier), 0);
+    EXPECT_THAT(unisono_last_error(), testing::HasSubstr("the context was closed"));
+    EXPECT_EQ(unisono_communicator_free(communicator), 0) << unisono_last_error();
+    EXPECT_NE(unisono_communicator_free(communicator), 0);
+  }
 }
 
 }  // namespace
