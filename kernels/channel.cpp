@@ -200,9 +200,31 @@ void pop(Group& group, unisono_smi_channel& channel, void* data, std::uint64_t c
   if (!link.active()) close(channel);
 }
 
+namespace {
+
+/// Throws Error if this rank has an operand, or a result, in every call of the collective, and it is null.
+[[gnu::noinline]] void check_there(const Group& group, const unisono_smi_channel& channel, const void* send,
+                                   const void* receive) {
+  const int kind = channel.kind;
+  const bool root = channel.peer >= 0 && static_cast<std::uint32_t>(channel.peer) == group.rank();
+  const bool rooted = kind == UNISONO_SMI_REDUCE || kind == UNISONO_SMI_SCATTER || kind == UNISONO_SMI_GATHER;
+  const bool gives =
+      kind == UNISONO_SMI_REDUCE || kind == UNISONO_SMI_ALLREDUCE || (rooted && (kind == UNISONO_SMI_SCATTER) == root);
+  const bool gets = !rooted || (kind == UNISONO_SMI_SCATTER) != root;
+  if ((!gives || send != nullptr) && (!gets || receive != nullptr)) return;
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      formatted("port {} of rank {}: {} is null, and this rank {} an element in each call", channel.port, group.rank(),
+                gives && send == nullptr ? "send" : "receive", gives && send == nullptr ? "gives" : "gets"));
+}
+
+}  // namespace
+
 void collective(Group& group, unisono_smi_channel& channel, const void* send, void* receive, std::uint64_t calls) {
   require(channel, channel.kind >= UNISONO_SMI_BCAST && channel.kind <= UNISONO_SMI_ALLTOALL, "a collective's call");
   if (calls == 0) return;
+  if (send == nullptr || receive == nullptr) [[unlikely]]
+    check_there(group, channel, send, receive);
   if (channel.state == &ended_state) beyond(group, channel, "asked for");
   if (channel.state == nullptr) {
     if (group.owner().node_ports() == nullptr) {

@@ -70,6 +70,17 @@ class Channel {
   void collective(const T* send, T* receive, std::size_t calls) {
     detail::check(unisono_smi_collective(&channel_, send, receive, calls));
   }
+  /// Several calls. One of the spans may be empty, where this rank does not give or get an element in them.
+  void collective(std::span<const T> send, std::span<T> receive) {
+    if (send.size() != receive.size() && !send.empty() && !receive.empty()) {
+      constexpr unisono_result kInvalidCount = 2;
+      throw Error(kInvalidCount, "port " + std::to_string(channel_.port) + ": " + std::to_string(send.size()) +
+                                     " elements are given, and there is room for " + std::to_string(receive.size()) +
+                                     "; pass as many of each, or none of what this rank does not give or get");
+    }
+    collective(send.empty() ? nullptr : send.data(), receive.empty() ? nullptr : receive.data(),
+               send.empty() ? receive.size() : send.size());
+  }
 
   unisono_smi_channel channel_;
 };
@@ -132,7 +143,7 @@ class ReduceChannel : private Channel<T> {
   ReduceChannel(const Group& group, SMI_Op op, const Open& open) : Channel<T>(UNISONO_SMI_REDUCE, group, open, op) {}
   void reduce(const T& value, T& result) { this->collective(&value, &result, 1); }
   void reduce(std::span<const T> values, std::span<T> results) {
-    this->collective(values.data(), results.data(), values.size());
+    this->collective(values, results.size() > values.size() ? results.first(values.size()) : results);
   }
 };
 
@@ -143,7 +154,7 @@ class AllreduceChannel : private Channel<T> {
       : Channel<T>(UNISONO_SMI_ALLREDUCE, group, open, op) {}
   void allreduce(const T& value, T& result) { this->collective(&value, &result, 1); }
   void allreduce(std::span<const T> values, std::span<T> results) {
-    this->collective(values.data(), results.data(), values.size());
+    this->collective(values, results.size() > values.size() ? results.first(values.size()) : results);
   }
 };
 
@@ -154,9 +165,7 @@ class ExchangeChannel : private Channel<T> {
  public:
   ExchangeChannel(const Group& group, const Open& open) : Channel<T>(kKind, group, open) {}
   void next(const T& value, T& result) { this->collective(&value, &result, 1); }
-  void next(std::span<const T> values, std::span<T> results) {
-    this->collective(values.data(), results.data(), values.size() > results.size() ? values.size() : results.size());
-  }
+  void next(std::span<const T> values, std::span<T> results) { this->collective(values, results); }
 };
 template <class T>
 using ScatterChannel = ExchangeChannel<T, UNISONO_SMI_SCATTER>;

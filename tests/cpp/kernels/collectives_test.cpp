@@ -1,9 +1,12 @@
 // Collectives of SMI: every root, lengths, ranks; data that differs on every rank and element.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <string>
 #include <unisono/smi.hpp>
 #include <vector>
 
@@ -11,6 +14,8 @@
 
 namespace unisono::test {
 namespace {
+
+using testing::HasSubstr;
 
 std::int32_t value(int rank, int element) { return rank * 100003 + element * 17 - 50000; }
 
@@ -178,6 +183,37 @@ TEST(SmiCollectives, ReduceTakesTheOthersInOrderAndThenTheRoot) {
     }
     group.finish();
     world.barrier();
+  });
+}
+
+TEST(SmiCollectives, RefuseRoomThatIsTooSmallOrNotThere) {
+  on_ranks(1, [](const Communicator& world) {
+    const smi::Group group(world);
+    std::vector<int> four(4, 1), room(4), small(3), none;
+    const auto sentence_of = [](const auto& call) {
+      try {
+        call();
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    const std::span<const int> values = four;
+    const smi::Open open{.count = 4, .peer = 0, .port = 2};
+    smi::ReduceChannel<int> reduce(group, SMI_ADD, open);
+    EXPECT_THAT(sentence_of([&] { reduce.reduce(values, small); }),
+                HasSubstr("port 2: 4 elements are given, and there is room for 3"));
+    EXPECT_THAT(sentence_of([&] { reduce.reduce(values, none); }), HasSubstr("receive is null, and this rank gets"));
+    reduce.reduce(values, room);
+    EXPECT_EQ(room, four);
+    smi::AllreduceChannel<int> allreduce(group, SMI_ADD, open);
+    EXPECT_THAT(sentence_of([&] { allreduce.allreduce(values, small); }), HasSubstr("room for 3"));
+    EXPECT_THAT(sentence_of([&] { allreduce.allreduce(values, none); }), HasSubstr("receive is null"));
+    smi::GatherChannel<int> gather(group, open);
+    EXPECT_THAT(sentence_of([&] { gather.next(values, small); }), HasSubstr("room for 3"));
+    EXPECT_THAT(sentence_of([&] { gather.next(values, none); }), HasSubstr("receive is null"));
+    smi::ScatterChannel<int> scatter(group, open);
+    EXPECT_THAT(sentence_of([&] { scatter.next(none, room); }), HasSubstr("send is null, and this rank gives"));
   });
 }
 
