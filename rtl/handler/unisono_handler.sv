@@ -13,7 +13,7 @@ module unisono_handler
   import unisono_handler_pkg::*;
 #(
   parameter int unsigned   Columns = 16,  // lanes that are computed at once: 1, 2, 4, 8 or 16
-  parameter int unsigned   Words = 1024,  // room for a handler's instructions, 16384 at most
+  parameter int unsigned   Words = 1024,  // room for a handler's instructions: a multiple of 4, 16384 at most
   parameter int unsigned   MemoryBytes = 65536,  // and for its memory: a power of two, 256 to 2^24
   parameter element_mask_t Elements = '1,  // that are built in: bit e for element e; i64 is
   parameter int unsigned   Banks = 16  // entries of a table in a cycle: 1, and with 16 columns 8 or 16
@@ -67,9 +67,9 @@ module unisono_handler
   localparam int unsigned AddressBits = $clog2(MemoryBytes);
   localparam int unsigned Window = Columns > 8 ? 8 * Columns : 64;
 
-  if (Words < 4 || Words % 2 != 0 || Words > MostWords || MemoryBytes < 256
+  if (Words < 8 || Words % 4 != 0 || Words > MostWords || MemoryBytes < 256
       || MemoryBytes > MostMemoryBytes) begin : gen_bad_room
-    $error("unisono_handler: Words must be even, 4 to %0d, MemoryBytes 256 to %0d", MostWords, MostMemoryBytes);
+    $error("unisono_handler: Words must be a multiple of 4, 8 to %0d, MemoryBytes 256 to %0d", MostWords, MostMemoryBytes);
   end
   if (!Elements[3]) begin : gen_bad_elements
     $error("unisono_handler: Elements must have i64, of which all flow is");
@@ -116,32 +116,36 @@ module unisono_handler
     .data_o        (load_data)
   );
 
-  // Even and odd words by themselves: two that follow one another are read at once.
+  // Four banks: of words that follow one another as many are read at once as go in a cycle.
   logic word_rd;
   // verilator lint_off UNUSEDSIGNAL
   logic [13:0] word_rd_address;  // beyond `Words` is none
   // verilator lint_on UNUSEDSIGNAL
-  logic odd_q;
-  cell_t [1:0] words;
-  for (genvar w = 0; w < 2; w++) begin : gen_words
+  logic [1:0] bank_q;
+  cell_t [3:0] words;
+  instruction_t [Along:0] instructions;
+  for (genvar w = 0; w < 4; w++) begin : gen_words
     unisono_ram_sdp #(
       .Width(CellBits),
-      .Depth(Words / 2)
+      .Depth(Words / 4)
     ) u_words (
       .clk_i,
-      .wr_en_i    (word_wr && word_wr_address[0] == 1'(w)),
-      .wr_addr_i  (word_wr_address[WordBits-1:1]),
+      .wr_en_i    (word_wr && word_wr_address[1:0] == 2'(w)),
+      .wr_addr_i  (word_wr_address[WordBits-1:2]),
       .wr_data_i  (word_wr_data),
       .rd_en_i    (word_rd),
       .rd_out_en_i(1'b0),
-      .rd_addr_i  ((WordBits - 1)'((word_rd_address + 14'(w == 0)) >> 1)),
+      .rd_addr_i  ((WordBits - 2)'((word_rd_address + 14'(3 - w)) >> 2)),
       .rd_data_o  (words[w])
     );
   end
-  always_ff @(posedge clk_i) if (word_rd) odd_q <= word_rd_address[0];
+  always_ff @(posedge clk_i) if (word_rd) bank_q <= word_rd_address[1:0];
+  always_comb begin
+    for (int unsigned i = 0; i <= Along; i++) instructions[i] = instruction_t'(words[2'(32'(bank_q) + i)]);
+  end
 
   // Packets.
-  logic there, packet_done;
+  logic there, there_next, packet_done, is_first, is_last, next_first, next_last;
   logic [13:0] length;
   logic [31:0] packet, packets, source, ranks, tag;
   logic take_en;
@@ -158,43 +162,51 @@ module unisono_handler
     .in_keep_i,
     .in_last_i,
     .in_about_i    ({32'(in_packet_i), 32'(in_packets_i), 32'(in_source_i), 32'(in_ranks_i), in_tag_i}),
+    .in_ends_i     ({25'(in_packet_i) + 25'd1 == in_packets_i, in_packet_i == '0}),
     .there_o       (there),
+    .there_next_o  (there_next),
     .done_i        (packet_done),
     .length_o      (length),
     .about_o       ({packet, packets, source, ranks, tag}),
+    .ends_o        ({is_last, is_first}),
+    .ends_next_o   ({next_last, next_first}),
     .take_en_i     (take_en),
     .take_address_i(take_address),
     .take_data_o   (taken)
   );
 
-  // The functions that the packet asks for, from `next_q` on: the first of them is next.
-  logic [Functions-1:0] asked;
+  // The functions that a packet asks for: the first of them, or of those that are left.
+  typedef struct packed {
+    logic       any;
+    logic [1:0] which;
+  } asked_t;
+  function automatic asked_t asked_of(logic [Functions-1:0] asked, logic [1:0] from);
+    asked_of = '0;
+    for (int unsigned f = Functions; f > 0; f--) begin
+      if (asked[f-1] && f - 1 >= 32'(from)) asked_of = '{1'b1, 2'(f - 1)};
+    end
+  endfunction
+
+  // A function may start in the cycle in which the one before it is over: that of the next packet, too.
+  logic core_free, over, last, may_start, start;
   logic [1:0] next_q, now;
-  logic any, start, ended, over;
+  asked_t of_this, of_next;
   function_e function_q;
   infos_t info;
   outcome_t outcome;
-  assign asked = has & {packet + 32'd1 == packets, 1'b1, packet == '0};
-  always_comb begin
-    any = 1'b0;
-    now = '0;
-    for (int unsigned f = Functions; f > 0; f--) begin
-      if (asked[f-1] && f - 1 >= 32'(next_q)) begin
-        any = 1'b1;
-        now = 2'(f - 1);
-      end
-    end
-  end
-  assign start = loaded_o && !load_valid_i && there && !running && any;
-  assign ended = outcome_valid_o && outcome_ready_i;
-  assign over = outcome.stop != StopNone || outcome.verdict != '0;
-  assign packet_done = there && loaded_o && ((!running && !any) || (ended && over));
-  assign free = !running && !tables_busy && next_q == '0;
-  assign busy_o = running || tables_busy || there;
+  assign of_this = asked_of(has & {is_last, 1'b1, is_first}, next_q);
+  assign of_next = asked_of(has & {next_last, 1'b1, next_first}, 2'd0);
+  assign packet_done = there && loaded_o && core_free && (!of_this.any || (over && last));
+  // The loader comes between two packets.
+  assign may_start = loaded_o && core_free && !(load_valid_i && (packet_done || next_q == '0));
+  assign start = may_start && (packet_done ? over && there_next && of_next.any : there && of_this.any);
+  assign now = packet_done ? of_next.which : of_this.which;
+  assign free = !running && !tables_busy && next_q == '0 && !outcome_valid_o;
+  assign busy_o = running || tables_busy || there || outcome_valid_o;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) next_q <= '0;
-    else if (packet_done) next_q <= '0;
     else if (start) next_q <= now + 2'd1;
+    else if (packet_done) next_q <= '0;
     if (start) function_q <= function_e'(now);
   end
   always_comb begin
@@ -234,14 +246,16 @@ module unisono_handler
     .memory_bytes_i (memory_bytes),
     .budget_i       (budget),
     .running_o      (running),
+    .free_o         (core_free),
+    .over_o         (over),
+    .last_o         (last),
     .tables_busy_o  (tables_busy),
     .outcome_valid_o,
     .outcome_ready_i,
     .outcome_o      (outcome),
     .word_en_o      (word_rd),
     .word_address_o (word_rd_address),
-    .word_i         (instruction_t'(words[odd_q])),
-    .word_behind_i  (instruction_t'(words[!odd_q])),
+    .words_i        (instructions),
     .rd_en_o        (core_rd),
     .rd_address_o   (core_rd_address),
     .rd_data_i      (memory),
@@ -273,9 +287,13 @@ module unisono_handler
   assign outcome_word_o = outcome.word;
   assign outcome_executed_o = outcome.executed;
   assign outcome_output_bytes_o = outcome.output_bytes;
-  assign outcome_source_o = source;
-  assign outcome_tag_o = tag;
-  assign outcome_packet_o = packet;
+  always_ff @(posedge clk_i) begin
+    if (over) begin
+      outcome_source_o <= source;
+      outcome_tag_o <= tag;
+      outcome_packet_o <= packet;
+    end
+  end
 
   unisono_handler_window #(
     .Bytes (MemoryBytes),

@@ -1,17 +1,15 @@
 // Adds to a table in memory through several banks: spvacc_vx and _vv, of as many entries in a cycle as there are banks.
 //
 // Memory is 16 groups of 8 bytes side by side; bank b has groups b, b + Banks and so on. A tile is taken in one cycle.
-// From the next one on each bank takes the first lane that is its own, reads the entry, adds, and writes. A second tile
-// may come meanwhile: a bank that has no lane of the older tile any more goes on with the younger one, so that lanes of
-// one bank go in the order in which they came, and with them those of one index. Bits are those of the lanes one after
-// the other.
-//
-// An entry of floating point that is on its way is waited for; of integers the sum goes to the next lane at once.
+// From the next one on each bank takes the first lane that is its own into its queue (unisono_handler_bank), from which
+// entries go on to memory. A second tile may come meanwhile: a bank that has no lane of the older tile any more goes on
+// with the younger one, so that lanes of one bank go in the order in which they came, and with them those of one index.
+// Bits are those of the lanes one after the other.
 //
 // Who starts it has made sure that the whole table is in memory and begins at a multiple of its element, which has 4 or
 // 8 bytes and is no fp16 or bf16. All that is on its way has the same element.
 //
-// Latency from a tile to its entries' being written: 2 cycles of integers, 10 of floating point, and a cycle for each
+// Latency from a tile to its entries' being written: 3 cycles of integers, 11 of floating point, and a cycle for each
 // lane of the same bank before. Throughput: a tile per cycle while no two lanes are of one bank; a tile without entries
 // takes no room.
 module unisono_handler_banks
@@ -53,7 +51,6 @@ module unisono_handler_banks
 );
 
   localparam int unsigned BankBits = $clog2(Banks);
-  localparam int unsigned Steps = 9;  // from the entry to the sum
   localparam int unsigned Tiles = 2;
 
   if (Banks != 8 && Banks != 16) begin : gen_bad
@@ -63,8 +60,7 @@ module unisono_handler_banks
   typedef logic [AddressBits-1:0] address_t;
 
   element_e element_q;
-  logic floating, wide;
-  assign floating = is_floating(element_q);
+  logic wide;
   assign wide = size_of(element_q) == 2'd3;
 
   // Tiles, and of each the lanes that have not gone.
@@ -121,17 +117,17 @@ module unisono_handler_banks
     for (int unsigned b = 0; b < Banks; b++) gone |= turn[b];
   end
 
-  address_t [Banks-1:0] read_at, write_at;
-  cell_t [Banks-1:0] total, entry;
+  address_t [Banks-1:0] read_at, entry_at, write_at;
+  cell_t [Banks-1:0] total;
   logic [Banks-1:0] issue, write;
   for (genvar b = 0; b < int'(Banks); b++) begin : gen_bank
     // The lane whose turn it is.
-    logic from;
+    logic from, room;
     logic [Lanes-1:0] lanes, first;
     address_t at;
     cell_t value;
     assign from = of_bank[b][older_q] != '0 ? older_q : !older_q;
-    assign lanes = of_bank[b][from];
+    assign lanes = room ? of_bank[b][from] : '0;
     assign first = lanes & (~lanes + Lanes'(1));
     always_comb begin
       at = '0;
@@ -140,47 +136,33 @@ module unisono_handler_banks
         if (first[l]) at |= at_q[from][l];
         if (first[l]) value |= with_q[from][l];
       end
-    end
-
-    // What is on its way: step 0 has the entry, and the last one the sum of floating point.
-    logic [Steps-1:0] way_q, same;
-    address_t [Steps-1:0] way_at_q;
-    cell_t value_q;
-    for (genvar s = 0; s < int'(Steps); s++) begin : gen_same
-      assign same[s] = way_q[s] && way_at_q[s] == at;
-    end
-    assign issue[b] = lanes != '0 && !(floating && same != '0);
-    assign flying[b] = way_q != '0;
-    always_comb begin
       turn[b] = '0;
-      if (issue[b]) turn[b][from] = first;
+      turn[b][from] = first;
     end
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) way_q <= '0;
-      else way_q <= {floating ? way_q[Steps-2:0] : '0, issue[b]};
-    end
-    always_ff @(posedge clk_i) begin
-      way_at_q <= {way_at_q[Steps-2:0], at};
-      value_q <= value;
-    end
-    assign read_at[b] = at;
 
-    // The entry, which an integer's sum may be that has been written when it was read.
-    logic again_q;
-    cell_t total_q, stands, narrow;
-    assign entry[b] = rd_data_i[Groups'(way_at_q[0][6:3])];
-    assign narrow = {32'd0, way_at_q[0][2] ? entry[b][63:32] : entry[b][31:0]};
-    assign stands = again_q ? total_q : wide ? entry[b] : narrow;
-    always_ff @(posedge clk_i) begin
-      again_q <= issue[b] && !floating && same[0];
-      total_q <= total[b];
-    end
-    assign add_o[b] = way_q[0] && floating;
-    assign add_a_o[b] = stands;
-    assign add_b_o[b] = value_q;
-    assign total[b] = floating ? added_i[b] : (stands + value_q) & bits_of(size_of(element_q));
-    assign write[b] = floating ? way_q[Steps-1] : way_q[0];
-    assign write_at[b] = floating ? way_at_q[Steps-1] : way_at_q[0];
+    unisono_handler_bank #(
+      .AddressBits(AddressBits)
+    ) u_bank (
+      .clk_i,
+      .rst_ni,
+      .element_i     (element_q),
+      .push_i        (lanes != '0),
+      .at_i          (at),
+      .value_i       (value),
+      .room_o        (room),
+      .busy_o        (flying[b]),
+      .add_o         (add_o[b]),
+      .add_a_o       (add_a_o[b]),
+      .add_b_o       (add_b_o[b]),
+      .added_i       (added_i[b]),
+      .rd_en_o       (issue[b]),
+      .rd_address_o  (read_at[b]),
+      .rd_address_q_o(entry_at[b]),
+      .rd_data_i     (rd_data_i[Groups'(entry_at[b][6:3])]),
+      .wr_en_o       (write[b]),
+      .wr_address_o  (write_at[b]),
+      .wr_data_o     (total[b])
+    );
   end
   assign add_element_o = element_q;
 

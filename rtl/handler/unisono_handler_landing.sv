@@ -1,4 +1,4 @@
-// What loads and takes have read lands in registers, a cycle after its address, while the next instruction goes.
+// What a load or take has read lands in registers, a cycle after its address, while the next instruction goes.
 //
 // An instruction that reads the register waits for this cycle. Latency: 1 cycle. Throughput: a beat per cycle.
 module unisono_handler_landing
@@ -14,13 +14,14 @@ module unisono_handler_landing
   input  logic                rst_ni,
 
   input  logic                fetch_i,  // memory or payload is asked
-  input  logic                take_i,  // payload
-  input  instruction_t        word_i,
+  input  logic                vector_i,  // lanes of it
+  input  element_e            element_i,
+  input  logic [5:0]          to_i,  // for this register
   input  logic [BeatBits-1:0] beat_i,
   input  logic [4:0]          present_i,  // lanes that are there
-  input  logic [Window*8-1:0] loaded_i,  // a cycle later
-  input  logic [Window*8-1:0] taken_i,
-  output logic                waits_o,  // the instruction reads what lands
+  input  logic [Window*8-1:0] read_i,  // a cycle later
+  input  instruction_t        now_i,  // the instruction of this cycle
+  output logic                waits_o,  // reads what lands
 
   output logic                scalar_o,  // lands
   output logic [Columns-1:0]  lanes_o,  // land
@@ -29,7 +30,7 @@ module unisono_handler_landing
   output cell_t [Columns-1:0] elements_o
 );
 
-  logic land_q, taken_q, vector_q;
+  logic land_q, vector_q;
   logic [1:0] size_q;
   logic [Columns-1:0] lanes_q;
   always_ff @(posedge clk_i) begin
@@ -37,26 +38,23 @@ module unisono_handler_landing
     else land_q <= fetch_i;
   end
   always_ff @(posedge clk_i) begin
-    taken_q <= take_i;
-    vector_q <= word_i.vector_;
-    size_q <= size_of(word_i.element);
-    to_o <= word_i.rd[5:0];
+    vector_q <= vector_i;
+    size_q <= size_of(element_i);
+    to_o <= to_i;
     beat_o <= beat_i;
     for (int unsigned l = 0; l < Columns; l++) lanes_q[l] <= 32'(beat_i) * Columns + l < 32'(present_i);
   end
-  assign waits_o = land_q && reads(word_i, vector_q, to_o);
+  assign waits_o = land_q && reads(now_i, vector_q, to_o);
   assign scalar_o = land_q && !vector_q;
   assign lanes_o = land_q && vector_q ? lanes_q : '0;
 
-  logic [Window*8-1:0] read;
-  assign read = taken_q ? taken_i : loaded_i;
   always_comb begin
     for (int unsigned l = 0; l < Columns; l++) begin
       case (size_q)
-        2'd0: elements_o[l] = 64'(read[8*l+:8]);
-        2'd1: elements_o[l] = 64'(read[16*l+:16]);
-        2'd2: elements_o[l] = 64'(read[32*l+:32]);
-        default: elements_o[l] = read[64*l+:64];
+        2'd0: elements_o[l] = 64'(read_i[8*l+:8]);
+        2'd1: elements_o[l] = 64'(read_i[16*l+:16]);
+        2'd2: elements_o[l] = 64'(read_i[32*l+:32]);
+        default: elements_o[l] = read_i[64*l+:64];
       endcase
     end
   end

@@ -1,7 +1,7 @@
 // Holds two packets: one that a function reads, and one that comes.
 //
 // A packet has 8192 bytes at most, keep as streams have it; one without bytes is a word without any. What is said of it
-// (`in_about_i`) is constant over its words. Latency: a packet is there in the cycle after its last word. Throughput: a
+// (`in_about_i`, `in_ends_i`) is constant over its words. Latency: a packet is there in the cycle after its last word. Throughput: a
 // word per cycle while there is room.
 module unisono_handler_payload
   import unisono_handler_isa_pkg::*;
@@ -19,11 +19,15 @@ module unisono_handler_payload
   input  logic [63:0]          in_keep_i,
   input  logic                 in_last_i,
   input  logic [AboutBits-1:0] in_about_i,
+  input  logic [1:0]           in_ends_i,  // it is its message's first packet, or last
 
   output logic                 there_o,  // a packet to be worked on
+  output logic                 there_next_o,  // and another one
   input  logic                 done_i,  // with it
   output logic [13:0]          length_o,
   output logic [AboutBits-1:0] about_o,
+  output logic [1:0]           ends_o,
+  output logic [1:0]           ends_next_o,  // of the other one
 
   input  logic                 take_en_i,
   input  logic [12:0]          take_address_i,
@@ -35,6 +39,7 @@ module unisono_handler_payload
   logic [7:0] word_q;
   logic [1:0][13:0] length_q;
   logic [1:0][AboutBits-1:0] about_q;
+  logic [1:0][1:0] ends_q;
   logic [6:0] kept;
   always_comb begin
     kept = '0;
@@ -47,6 +52,9 @@ module unisono_handler_payload
   assign there_o = full_q[read_q];
   assign length_o = length_q[read_q];
   assign about_o = about_q[read_q];
+  assign ends_o = ends_q[read_q];
+  assign there_next_o = full_q[!read_q];
+  assign ends_next_o = ends_q[!read_q];
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       full_q <= '0;
@@ -69,6 +77,7 @@ module unisono_handler_payload
     if (push) begin
       length_q[write_q] <= {word_q, 6'd0} + 14'(kept);
       about_q[write_q] <= in_about_i;
+      ends_q[write_q] <= in_ends_i;
     end
   end
 

@@ -12,9 +12,24 @@ package unisono_handler_pkg;
   localparam int unsigned Infos = 6;
   localparam int unsigned Functions = 3;
 
+  // In a cycle: an instruction, and so many behind it that go along. Ports of the registers.
+  localparam int unsigned Along = 2;
+  localparam int unsigned AlongReads = 3;
+  localparam int unsigned ScalarReads = 4 + Along * AlongReads;
+  localparam int unsigned ScalarWrites = 2 + Along;
+  localparam int unsigned VectorWrites = 3;
+
   typedef logic [CellBits-1:0] cell_t;
   typedef logic [Infos-1:0][31:0] infos_t;
   typedef logic [7:0] element_mask_t;  // bit e: element e
+
+  // What those that go along know of an instruction before them in the cycle.
+  typedef struct packed {
+    logic       writes;  // a scalar
+    logic [5:0] to;
+    logic       compares;  // whose value is `true`
+    logic       true_;
+  } before_t;
 
   // Who does an instruction's work.
   typedef enum logic [3:0] {
@@ -113,6 +128,19 @@ package unisono_handler_pkg;
     endcase
   endfunction
 
+  // Elements next to one another, as in memory.
+  function automatic logic [Lanes*CellBits-1:0] packed_of(cell_t [Lanes-1:0] lanes, logic [1:0] size);
+    packed_of = '0;
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      case (size)
+        2'd0: packed_of[8*l+:8] = lanes[l][7:0];
+        2'd1: packed_of[16*l+:16] = lanes[l][15:0];
+        2'd2: packed_of[32*l+:32] = lanes[l][31:0];
+        default: packed_of[64*l+:64] = lanes[l];
+      endcase
+    end
+  endfunction
+
   // Whether an instruction reads a scalar, or a vector. Of a vector's old lanes take_lanes reads none.
   function automatic logic reads(instruction_t word, logic vector, logic [5:0] register);
     logic [31:0] form;
@@ -123,6 +151,18 @@ package unisono_handler_pkg;
     if (form[1] && word.op != OpTakeLanes && (lanes && form[5]) == vector && word.rd[5:0] == register) reads = 1'b1;
     if (form[3] && !word.immediate && (lanes && form[7]) == vector && word.imm[5:0] == register) reads = 1'b1;
     if (form[4] && (lanes && form[8]) == vector && word.imm[13:8] == register) reads = 1'b1;
+  endfunction
+
+  // Whether an instruction writes a scalar.
+  function automatic logic op_writes(instruction_t word);
+    logic [31:0] form;
+    form = op_form(word.op);
+    return form[0] && !(word.vector_ && form[5]);
+  endfunction
+
+  // Whether an instruction's result is 0 or 1.
+  function automatic logic compares(instruction_t word);
+    return (word.op == OpCompare || word.op == OpCompareSigned) && !word.vector_;
   endfunction
 
   // Cycles from the operands to the result; of divisions it depends on the element, and on nothing else.

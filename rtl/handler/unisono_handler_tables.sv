@@ -27,6 +27,12 @@ module unisono_handler_tables
   input  logic                           over_i,  // it is the instruction's last cycle, or none runs
   input  cell_t [3:0]                    scalars_i,  // rd, rc, rb, ra
   input  cell_t [2:0][Columns-1:0]       vectors_i,
+  input  logic [1:0][4:0]                lanes_of_i,  // registers of the latter two
+  // What lands goes to lanes of spvacc_vx and _vv at once where there are 16 columns; of two the later one.
+  input  logic [1:0][Columns-1:0]        land_lanes_i,
+  input  logic [1:0][5:0]                land_to_i,
+  input  cell_t [1:0][Columns-1:0]       landing_i,
+  output logic                           at_once_o,
   input  logic [24:0]                    memory_bytes_i,
   output logic                           ready_o,
   output logic                           busy_o,
@@ -76,6 +82,19 @@ module unisono_handler_tables
   // No entry reaches into another group.
   assign banked = Banks > 1 && alone && size[1] && (sa[2:0] & (size[0] ? 3'd7 : 3'd3)) == '0;
 
+  cell_t [2:0][Columns-1:0] vectors;
+  assign at_once_o = Beats == 1 && (op_i == OpSpvaccVx || op_i == OpSpvaccVv);
+  always_comb begin
+    vectors = vectors_i;
+    for (int unsigned l = 0; l < Columns; l++) begin
+      for (int unsigned w = 0; w < 2; w++) begin
+        for (int unsigned i = 0; i < 2; i++) begin
+          if (at_once_o && land_lanes_i[w][l] && land_to_i[w][4:0] == lanes_of_i[i]) vectors[2-i][l] = landing_i[w][l];
+        end
+      end
+    end
+  end
+
   // Lane by lane.
   logic started_q, line_ready, line_busy, line_start, line_done, line_beyond, add;
   cell_t add_a, add_b;
@@ -102,8 +121,8 @@ module unisono_handler_tables
     .sum_i         (sd),
     .memory_bytes_i,
     .beat_o,
-    .lanes_i       (into_scalar ? vectors_i[0] : vectors_i[2]),
-    .values_i      (vectors_i[1]),
+    .lanes_i       (into_scalar ? vectors[0] : vectors[2]),
+    .values_i      (vectors[1]),
     .done_o        (line_done),
     .beyond_o      (line_beyond),
     .sum_o,
@@ -120,7 +139,6 @@ module unisono_handler_tables
     .wr_size_o,
     .wr_data_o
   );
-
 
   // Through banks.
   logic banks_ready, banks_busy;
@@ -143,8 +161,8 @@ module unisono_handler_tables
       .table_i      (sa[AddressBits-1:0]),
       .limit_i      (sc[24:0]),
       .each_i       (op_i == OpSpvaccVv),
-      .indexes_i    (vectors_i[2]),
-      .values_i     (op_i == OpSpvaccVv ? vectors_i[1] : {Columns{sb}}),
+      .indexes_i    (vectors[2]),
+      .values_i     (op_i == OpSpvaccVv ? vectors[1] : {Columns{sb}}),
       .add_o        (add_banks),
       .add_element_o(banks_element),
       .add_a_o      (a_banks),

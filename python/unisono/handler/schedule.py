@@ -1,15 +1,16 @@
 """The order of a block's words: its data-flow graph, and a list schedule over it.
 
-A machine waits where a value is not there yet: what others wait for longest goes first. A scalar's word that takes a
-cycle goes along with the one before it, where both can (rtl/handler/unisono_handler_second.sv).
+A machine waits where a value is not there yet: what others wait for longest goes first. Two scalars' words that take a
+cycle go along with the one before them, where they can (rtl/handler/unisono_handler_second.sv); instead of the first of
+them a take of lanes (unisono_handler_access.sv).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from ._isa import Element, Op
-from .put_down import signed_number
+from ._isa import LANES, Element, Op
 from .words import Part, Word
 
 #: Cycles until a word's result is there: those of the hardware's units, where they have several.
@@ -19,12 +20,21 @@ _WRITES_MEMORY = frozenset((Op.STORE, Op.SPVACC_VX, Op.SPVACC_VV))
 _READS_MEMORY = frozenset((Op.LOAD, Op.SPVACC_XV))
 _WRITES_STREAM = frozenset((Op.PUT, Op.STREAMOUT))
 _TAKES = frozenset((Op.TAKE, Op.TAKE_LANES))
+_COMPARES = frozenset((Op.COMPARE, Op.COMPARE_SIGNED))
+#: Words of a cycle.
+_SLOTS = 3
 _ALONG = frozenset((Op.SET, Op.SET_HIGH, Op.MOVE, Op.INFO, Op.AND, Op.OR, Op.XOR, Op.SHIFT_LEFT, Op.SHIFT_RIGHT,
                     Op.SHIFT_SIGNED, Op.MIN, Op.MAX, Op.MIN_SIGNED, Op.MAX_SIGNED, Op.COMPARE, Op.COMPARE_SIGNED,
                     Op.SELECT, Op.POPCOUNT, Op.LEADING_ZEROS, Op.TRAILING_ZEROS, Op.SWAP_BYTES, Op.TRUNCATE,
                     Op.SIGN_EXTEND))  # fmt: skip
 #: A block of so many words stays as it is: what is far apart in it need not be near in registers.
 _MOST = 400
+
+
+def _cycles(word: Word, reader: Word) -> int:
+    """Until what one word writes is there for another. A table's lanes are taken where they land."""
+    lanes = word.vector and reader.op in _WRITES_MEMORY and reader.op != Op.STORE
+    return 1 if lanes and word.op in (Op.LOAD, Op.TAKE_LANES) else _LATENCY.get(word.op, 1)
 
 
 def _graph(words: list[Word], late: list[tuple[int, int]]) -> tuple[list[dict[int, int]], list[int]]:
@@ -46,7 +56,7 @@ def _graph(words: list[Word], late: list[tuple[int, int]]) -> tuple[list[dict[in
     for i, word in enumerate(words):
         for register in word.reads():
             if register in written:
-                edge(written[register], i, _LATENCY.get(words[written[register]].op, 1))
+                edge(written[register], i, _cycles(words[written[register]], word))
             read.setdefault(register, []).append(i)
         into = word.writes()
         if into >= 0:
@@ -93,7 +103,6 @@ def _late(words: list[Word], copies: dict[int, list[int]]) -> list[tuple[int, in
     for source, counters in copies.items():
         at = next((i for i, word in enumerate(words) if word.writes() == source), -1)
         for counter in counters if at >= 0 else ():
-            at = _counted(words, at, counter)
             behind = [words[at]]  # with what depends on it
             made = {source}
             end = next((i for i, word in enumerate(words) if word.writes() == counter), len(words))
@@ -113,28 +122,6 @@ def _late(words: list[Word], copies: dict[int, list[int]]) -> list[tuple[int, in
     return found
 
 
-def _counted(words: list[Word], at: int, counter: int) -> int:
-    """Where a counter is moved on in the payload, all takes but the first go from where it stands then: so the counter
-    need not wait for them. An address that wraps is beyond the payload both ways.
-    """
-    step = words[at]
-    by = signed_number(step.imm, 32)
-    if step.op != Op.ADD or step.element != Element.I32 or not step.immediate or step.ra != counter or step.vector:
-        return at
-    end = next((i for i, word in enumerate(words) if word.writes() == counter), len(words))
-    takes = [i for i in range(end) if words[i].op in _TAKES and words[i].ra == counter]
-    if len(takes) < 2 or not 0 < by < 1 << 30 or end <= at:
-        return at
-    for i in takes[1:]:
-        words[i].ra = step.rd
-        words[i].imm = signed_number(words[i].imm, 32) - by & 0xFFFFFFFF
-    if at < takes[1]:
-        return at
-    del words[at]
-    words.insert(takes[1], step)
-    return takes[1]
-
-
 def _ordered(word: Word, behind: list[Word]) -> bool:
     """Whether a word may not go ahead of others."""
     if word.op in _WRITES_MEMORY | _READS_MEMORY | _WRITES_STREAM:
@@ -149,6 +136,15 @@ def _goes_along(word: Word) -> bool:
     return word.op in _ALONG or (word.op in (Op.ADD, Op.SUB) and word.element < Element.FP32)
 
 
+def _beside(first: Word, word: Word) -> bool:
+    """Whether a take of lanes goes along with a word: one that does not take, or takes right before it."""
+    if word.op != Op.TAKE_LANES or first.op not in _TAKES:
+        return word.op == Op.TAKE_LANES
+    if not first.vector or first.ra != word.ra or max(first.element.bytes, word.element.bytes) > 4:
+        return False
+    return (word.imm - first.imm) & 0xFFFFFFFF == LANES * first.element.bytes
+
+
 def schedule(part: Part, copies: dict[int, list[int]]) -> None:
     """Puts a block's words into an order in which they wait little."""
     words = part.body
@@ -156,22 +152,23 @@ def schedule(part: Part, copies: dict[int, list[int]]) -> None:
         return
     late = _late(words, copies)
     after, waits = _graph(words, late)
-    asked = {register for word in part.ends for register in word.reads()}  # a cycle before the block ends
+    # A cycle before the block ends, but that a branch goes along with a comparison.
+    asked = {register for word in part.ends for register in word.reads()}
     height = [0] * len(words)
     for i in range(len(words) - 1, -1, -1):
         height[i] = max((cycles + height[j] for j, cycles in after[i].items()), default=1)
-        if words[i].writes() in asked:
+        if words[i].writes() in asked and words[i].op not in _COMPARES:
             height[i] = max(height[i], 2)
     there = [0] * len(words)  # from which cycle on a word can go
     ready = [(0, -height[i], i) for i in range(len(words)) if waits[i] == 0]
     order: list[Word] = []
     cycle = 0
 
-    def take(among: Callable[[Word], bool]) -> bool:
+    def take(among: Callable[[Word], bool]) -> Word | None:
         """Puts the highest of those down that can go now."""
         now = [entry for entry in ready if entry[0] <= cycle and among(words[entry[2]])]
         if not now:
-            return False
+            return None
         chosen = min(now, key=lambda entry: entry[1:])
         ready.remove(chosen)
         order.append(words[chosen[2]])
@@ -180,14 +177,16 @@ def schedule(part: Part, copies: dict[int, list[int]]) -> None:
             waits[j] -= 1
             if waits[j] == 0:
                 ready.append((there[j], -height[j], j))
-        return True
+        return words[chosen[2]]
 
     while ready:
         cycle = max(cycle, min(ready)[0])
-        # Who can only go first goes first, and with it one that can go along.
-        if not take(lambda word: not _goes_along(word)):
-            take(_goes_along)
-        take(_goes_along)
+        # Who can only go first goes first, and with it those that can go along.
+        first = take(lambda word: not _goes_along(word)) or take(_goes_along)
+        assert first is not None
+        taken = 2 if take(partial(_beside, first)) else 1
+        while taken < _SLOTS and take(_goes_along):
+            taken += 1
         cycle += 1
     assert len(order) == len(words)
     part.body = order

@@ -1,4 +1,8 @@
-// Tables, and what stands behind them and behind loads and takes so that somebody must wait.
+// Tables, what stands behind them and behind loads and takes so that somebody must wait, and what goes together or
+// must not.
+#include <algorithm>
+#include <vector>
+
 #include "program_writer.hpp"
 
 namespace unisono::handler {
@@ -123,6 +127,117 @@ void ProgramWriter::landed(std::uint8_t rd, bool vector) {
       return;
     default:
       return;
+  }
+}
+
+/// Scalars that need one another, in so few registers that those of a cycle often cannot go together: comparisons and
+/// branches that read them, or something else, among them.
+void ProgramWriter::dense() {
+  std::vector<std::size_t> branches;
+  const auto few = [this] { return static_cast<std::uint8_t>(up_to(3)); };
+  std::uint8_t compared = few();
+  for (std::uint32_t left = 3 + up_to(10); left != 0; --left) {
+    const Element element = whole();
+    const bool immediate = one_of(2);
+    const std::uint32_t second = immediate ? bits() : pair(few());
+    const std::uint8_t rd = few();
+    switch (up_to(9)) {
+      case 0:
+        put(Op::kSet, Element::kI64, false, rd, 0, up_to(3));
+        break;
+      case 1:
+        put(Op::kSetHigh, Element::kI64, false, rd, 0, up_to(2));
+        break;
+      case 2:
+        put(Op::kSelect, Element::kI64, false, rd, few(), pair(few(), few()));
+        break;
+      case 3:
+      case 4:
+        compared = rd;
+        put(one_of(2) ? Op::kCompare : Op::kCompareSigned, element, false, rd, few(), second, immediate,
+            static_cast<std::uint8_t>(up_to(8)));
+        break;
+      case 5:
+      case 6:
+        branches.push_back(words_.size());
+        put(Op::kBranch, Element::kI64, false, 0, one_of(4) ? few() : compared, 0, false,
+            static_cast<std::uint8_t>(up_to(2)));
+        break;
+      case 7:
+        if (one_of(3)) {
+          put(Op::kMul, element, false, rd, few(), pair(few()));
+        } else if (one_of(2)) {
+          put(Op::kPut, element, false, 0, few(), 0);
+        } else {
+          put(Op::kSplat, Element::kI64, true, rd, few(), 0);
+        }
+        break;
+      default:
+        put(any({Op::kAdd, Op::kSub, Op::kXor, Op::kAnd, Op::kMin, Op::kMaxSigned}), element, false, rd, few(), second,
+            immediate);
+    }
+  }
+  for (const std::size_t at : branches) {
+    words_[at].imm = static_cast<std::uint32_t>(std::min<std::size_t>(at + 1 + up_to(4), words_.size()));
+  }
+}
+
+/// Takes of lanes that one read may answer together, or not quite, and those beside something else; and who wants what
+/// they bring, or writes where it goes.
+void ProgramWriter::neighbours() {
+  constexpr std::uint8_t kLimit = 57;
+  constexpr std::uint8_t kBase = kTemporary + 1;
+  const auto where = [this] { return static_cast<std::uint8_t>(up_to(4)); };
+  put(Op::kSet, Element::kI64, false, kLimit, 0, 1 + up_to(32));
+  put(Op::kSet, Element::kI64, false, kBase, 0, kTables + 8 * up_to(64));
+  put(Op::kInfo, Element::kI64, false, kTemporary, 0, static_cast<std::uint32_t>(Info::kLength));
+  put(Op::kOr, Element::kI64, false, kTemporary, kTemporary, 1, true);
+  put(Op::kRemUnsigned, Element::kI64, false, kTemporary, scalar(), pair(kTemporary));
+  if (!one_of(6)) put(Op::kShiftRight, Element::kI64, false, kTemporary, kTemporary, 1 + up_to(3), true);
+  std::uint32_t at = 0;
+  std::uint8_t lands = where();
+  std::uint8_t before = lands;
+  for (std::uint32_t left = 1 + up_to(4); left != 0; --left) {
+    switch (up_to(8)) {  // what it goes along with, or is held up by
+      case 0:
+        put(any({Op::kAdd, Op::kXor, Op::kMul}), whole(), true, where(), where(), pair(where()));
+        break;
+      case 1:
+        put(Op::kLoad, whole(), true, where(), kZero, kTables + up_to(1024));
+        break;
+      case 2:
+        put(Op::kStore, whole(), true, where(), kZero, kTables + up_to(1024));
+        break;
+      case 3:
+        put(one_of(2) ? Op::kMove : Op::kTake, Element::kI64, false, where(), kTemporary, 0);
+        if (words_.back().op == Op::kTake) words_.back().element = Element::kI8;
+        break;
+      case 4:
+        put(Op::kSpvaccVx, Element::kI32, true, where(), kBase, pair(scalar(), kLimit));
+        break;
+      default:
+        break;
+    }
+    const Element element = whole();
+    before = lands;
+    lands = where();
+    put(Op::kTakeLanes, element, true, lands, one_of(12) ? kZero : kTemporary, at);
+    at = one_of(8) ? up_to(16) : at + kLanes * bytes_of(one_of(8) ? whole() : element);
+    if (at > 200) at = 0;
+  }
+  switch (up_to(4)) {
+    case 0:
+      put(Op::kSpvaccVv, whole() == Element::kI64 ? Element::kI64 : Element::kI32, true, before, kBase,
+          pair(lands, kLimit));
+      return;
+    case 1:
+      put(Op::kSpvaccVx, Element::kI32, true, lands, kBase, pair(scalar(), kLimit));
+      return;
+    case 2:
+      landed(before, true);
+      return;
+    default:
+      landed(lands, true);
   }
 }
 

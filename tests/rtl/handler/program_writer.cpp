@@ -262,8 +262,13 @@ void ProgramWriter::loop(std::uint32_t depth) {
   put(Op::kSet, Element::kI64, false, counter, 0, rounds);
   put(Op::kEnter, Element::kI64, false, number, 0, one_of(20) ? rounds / 2 : rounds + up_to(3));
   const auto head = static_cast<std::uint32_t>(words_.size());
-  block(1 + up_to(4), depth + 1);
+  block(up_to(5), depth + 1);
   put(Op::kSub, Element::kI64, false, counter, counter, 1, true);
+  if (one_of(3)) {  // as loops are compiled
+    put(Op::kCompare, Element::kI32, false, kTemporary, counter, 0, true, 2);
+    put(Op::kAgain, Element::kI64, false, number, kTemporary, head, false, 1);
+    return;
+  }
   switch (up_to(12)) {
     case 0:
       put(Op::kAgain, Element::kI64, false, number, counter, head, false, 1);
@@ -280,7 +285,7 @@ void ProgramWriter::loop(std::uint32_t depth) {
 }
 
 void ProgramWriter::statement(std::uint32_t depth) {
-  const std::uint32_t choice = up_to(16);
+  const std::uint32_t choice = up_to(19);
   if (!has_reals_ && (choice == 8 || choice == 9)) {
     integers(choice == 8);
     return;
@@ -329,6 +334,13 @@ void ProgramWriter::statement(std::uint32_t depth) {
       return;
     case 14:
       lanes();
+      return;
+    case 15:
+    case 16:
+      dense();
+      return;
+    case 17:
+      if (has_payload_) neighbours();
       return;
     default:
       if (has_reals_ && !one_of(3)) {

@@ -76,6 +76,8 @@ class ProgramWriter {
   void table();
   void meets(std::uint32_t table);
   void landed(std::uint8_t rd, bool vector);
+  void dense();
+  void neighbours();
   void lanes();
 
   reference::Dice& dice_;
