@@ -2,9 +2,9 @@
 //
 // Each number is taken apart, made to have its highest bit at the top, and rounded to what is asked for.
 //
-// Latency: 3 cycles. Throughput: one per cycle. No back-pressure, no reset: the pipeline holds data only.
+// Latency: 6 cycles. Throughput: one per cycle. No back-pressure, no reset: the pipeline holds data only.
 //
-//   1 take apart | 2 count zeros, shift | 3 round, put together
+//   1 take apart | 2 count zeros | 3 shift | 4 to 6 round (unisono_handler_round), or shift, compare and choose an integer
 module unisono_handler_convert
   import unisono_handler_isa_pkg::*;
   import unisono_handler_pkg::*;
@@ -60,7 +60,7 @@ module unisono_handler_convert
   end
 
   // 2
-  logic [5:0] zeros;
+  logic [5:0] zeros, zeros_q2;
   logic unused_none;
   unisono_lzc #(
     .Width(CellBits)
@@ -69,34 +69,65 @@ module unisono_handler_convert
     .count_o(zeros),
     .zero_o (unused_none)
   );
-  side_t side_q2;
-  wide_t wide_q2;
+  side_t side_q2, side_q3;
+  wide_t wide_q2, wide_q3;
   always_ff @(posedge clk_i) begin
     side_q2 <= side_q1;
     wide_q2 <= wide_q1;
-    wide_q2.significand <= wide_q1.significand << zeros;
-    wide_q2.exponent <= wide_q1.exponent - $signed(14'(zeros));
+    zeros_q2 <= zeros;
   end
 
-  // 3: integers toward 0, and the nearest that there is.
-  cell_t bits, most, whole, integer_;
-  logic beyond;
-  assign bits = bits_of(size_of(side_q2.to));
-  assign most = side_q2.to_signed ? bits >> 1 : bits;
-  assign whole = wide_q2.exponent < 0 ? '0 : wide_q2.significand >> (6'd63 - wide_q2.exponent[5:0]);
-  // A signed number's least is one more than its most.
-  assign beyond = wide_q2.significand != '0
-               && (wide_q2.exponent > 14'sd63 || whole > most + 64'(side_q2.to_signed && wide_q2.sign));
-  always_comb begin
-    if (side_q2.top && side_q2.fraction != '0) integer_ = '0;
-    else if (wide_q2.sign && !side_q2.to_signed) integer_ = '0;
-    else if (side_q2.top || beyond) integer_ = wide_q2.sign ? (most + 64'd1) & bits : most;
-    else integer_ = (wide_q2.sign ? -whole : whole) & bits;
-  end
+  // 3
   always_ff @(posedge clk_i) begin
-    if (side_q2.to_integer) result_o <= integer_;
-    else if (side_q2.top) result_o <= special_of(wide_q2.sign, side_q2.fraction, side_q2.to);
-    else result_o <= rounded(wide_q2, side_q2.to);
+    side_q3 <= side_q2;
+    wide_q3 <= wide_q2;
+    wide_q3.significand <= wide_q2.significand << zeros_q2;
+    wide_q3.exponent <= wide_q2.exponent - $signed(14'(zeros_q2));
   end
+
+  // 4 to 6: floating point.
+  cell_t real_;
+  unisono_handler_round u_round (
+    .clk_i,
+    .value_i  (wide_q3),
+    .element_i(side_q3.to),
+    .result_o (real_)
+  );
+
+  // 4: integers toward 0.
+  side_t side_q4, side_q5;
+  logic sign_q4, sign_q5, beyond_q4, beyond_q5;
+  cell_t whole, whole_q4;
+  assign whole = wide_q3.exponent < 0 ? '0 : wide_q3.significand >> (6'd63 - wide_q3.exponent[5:0]);
+  always_ff @(posedge clk_i) begin
+    side_q4 <= side_q3;
+    sign_q4 <= wide_q3.sign;
+    beyond_q4 <= wide_q3.significand[63] && wide_q3.exponent > 14'sd63;
+    whole_q4 <= whole;
+  end
+
+  // 5: a signed number's least is one more than its most.
+  cell_t bits, most, signed_q5, most_q5;
+  assign bits = bits_of(size_of(side_q4.to));
+  assign most = side_q4.to_signed ? bits >> 1 : bits;
+  always_ff @(posedge clk_i) begin
+    side_q5 <= side_q4;
+    sign_q5 <= sign_q4;
+    beyond_q5 <= beyond_q4 || whole_q4 > most + 64'(side_q4.to_signed && sign_q4);
+    signed_q5 <= (sign_q4 ? -whole_q4 : whole_q4) & bits;
+    most_q5 <= sign_q4 ? (most + 64'd1) & bits : most;
+  end
+
+  // 6: the nearest that there is; and what is not rounded.
+  logic rounds_q6;
+  cell_t other_q6;
+  always_ff @(posedge clk_i) begin
+    rounds_q6 <= !side_q5.to_integer && !side_q5.top;
+    if (!side_q5.to_integer) other_q6 <= special_of(sign_q5, side_q5.fraction, side_q5.to);
+    else if (side_q5.top && side_q5.fraction != '0) other_q6 <= '0;
+    else if (sign_q5 && !side_q5.to_signed) other_q6 <= '0;
+    else other_q6 <= side_q5.top || beyond_q5 ? most_q5 : signed_q5;
+  end
+  assign result_o = rounds_q6 ? real_ : other_q6;
 
 endmodule

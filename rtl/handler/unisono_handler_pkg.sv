@@ -170,7 +170,7 @@ package unisono_handler_pkg;
     case (work)
       WorkSum: return 8;
       WorkMultiply: return 11;
-      WorkConvert: return 3;
+      WorkConvert: return 6;
       default: return 0;
     endcase
   endfunction
@@ -183,68 +183,6 @@ package unisono_handler_pkg;
     logic [63:0]        significand;
     logic               lost;
   } wide_t;
-
-  // To nearest, ties to even. The element must be floating point.
-  function automatic cell_t rounded(wide_t value, element_e element);
-    int unsigned digits;  // of the significand
-    int signed least, bias;
-    logic signed [14:0] below, stored;
-    logic [63:0] whole, kept, last, biased;
-    logic lost, half, grows;
-    case (element)
-      ElementFp16: begin
-        digits = 11;
-        bias = 15;
-      end
-      ElementBf16: begin
-        digits = 8;
-        bias = 127;
-      end
-      ElementFp32: begin
-        digits = 24;
-        bias = 127;
-      end
-      default: begin
-        digits = 53;
-        bias = 1023;
-      end
-    endcase
-    least = 1 - bias;
-    below = 15'(least) - 15'(value.exponent);
-    whole = value.significand;
-    lost = value.lost;
-    if (below > 0) begin
-      if (below > 15'sd63) begin
-        lost = lost || whole != '0;
-        whole = '0;
-      end else begin
-        lost = lost || (whole & ~(64'hffff_ffff_ffff_ffff << below[5:0])) != '0;
-        whole = whole >> below[5:0];
-      end
-    end
-    // The last bit that is kept, and the one below it.
-    last = 64'd1 << (64 - digits);
-    half = (whole & (last >> 1)) != '0;
-    lost = lost || (whole & ((last >> 1) - 64'd1)) != '0;
-    grows = half && (lost || (whole & last) != '0);
-    kept = (whole >> (64 - digits)) + 64'(grows);
-    // The hidden bit, and a carry of rounding, add one to the exponent: into infinity, too.
-    stored = 15'(value.exponent) + 15'(bias) - 15'sd1;
-    biased = below > 0 || whole == '0 ? '0 : 64'(stored);
-    case (element)
-      ElementFp16: kept = kept + (biased << 10);
-      ElementBf16: kept = kept + (biased << 7);
-      ElementFp32: kept = kept + (biased << 23);
-      default: kept = kept + (biased << 52);
-    endcase
-    if (15'(value.exponent) > 15'(bias) && value.significand != '0) kept = infinity_of(element);
-    case (element)
-      ElementFp16, ElementBf16: kept[15] = value.sign;
-      ElementFp32: kept[31] = value.sign;
-      default: kept[63] = value.sign;
-    endcase
-    return kept;
-  endfunction
 
   function automatic cell_t infinity_of(element_e element);
     case (element)
@@ -292,33 +230,45 @@ package unisono_handler_pkg;
     endcase
   endfunction
 
-  // A number of fp16 or bf16 as fp32, and back.
+  // A number of fp16 or bf16 as fp32, which has all of them.
   function automatic cell_t to_fp32(cell_t value, element_e element);
     apart_t a;
-    wide_t wide;
     logic [3:0] zeros;
+    logic [9:0] fraction;
     if (element == ElementBf16) return {32'd0, value[15:0], 16'd0};
     a = apart_of(value, ElementFp16);
     if (a.top) return special_of(a.sign, a.fraction, ElementFp32);
+    fraction = value[9:0];
+    if (a.exponent != '0) return {32'd0, a.sign, 8'(a.exponent) + 8'd112, fraction, 13'd0};
+    if (fraction == '0) return {32'd0, a.sign, 31'd0};
     zeros = 4'd0;
-    if (a.exponent == '0) begin
-      zeros = 4'd11;
-      for (int unsigned i = 0; i < 10; i++) if (value[i]) zeros = 4'(10 - i);
-    end
-    wide.sign = a.sign;
-    wide.exponent = (a.exponent == '0 ? 14'sd1 : 14'(a.exponent)) - 14'sd15 - 14'(zeros);
-    wide.significand = {a.exponent != '0, a.fraction, 11'd0} << zeros;
-    wide.lost = 1'b0;
-    return rounded(wide, ElementFp32);
+    for (int unsigned i = 0; i < 10; i++) if (value[i]) zeros = 4'(9 - i);
+    return {32'd0, a.sign, 8'd112 - 8'(zeros), 10'(fraction << (zeros + 4'd1)), 13'd0};
   endfunction
 
+  // And back, rounded to nearest, ties to even.
   function automatic cell_t from_fp32(cell_t value, element_e element);
     apart_t a;
+    logic [7:0] exponent;
+    logic [4:0] down;
+    logic [23:0] significand, whole;
+    logic half, lost;
     a = apart_of(value, ElementFp32);
     if (a.top) return special_of(a.sign, a.fraction, element);
-    // Of subnormal numbers nothing is left in fp16; in bf16 they are subnormal, too.
-    return rounded('{a.sign, (a.exponent == '0 ? 14'sd1 : 14'(a.exponent)) - 14'sd127,
-                     {a.exponent != '0, a.fraction, 11'd0}, 1'b0}, element);
+    if (element == ElementBf16) begin
+      return {48'd0, value[31:16] + 16'(value[15] && (value[16] || value[14:0] != '0))};
+    end
+    // Below 2^-14 a number of fp16 is subnormal; of what is below 2^-25 nothing is left.
+    exponent = value[30:23];
+    significand = {exponent != '0, value[22:0]};
+    down = exponent > 8'd112 ? 5'd0 : exponent < 8'd101 ? 5'd12 : 5'(8'd113 - exponent);
+    whole = significand >> down;
+    lost = (significand & ~(24'hff_ffff << down)) != '0;
+    half = whole[12];
+    lost = lost || whole[11:0] != '0;
+    if (exponent > 8'd142) return {48'd0, a.sign, 15'h7c00};
+    return {48'd0, a.sign, {exponent > 8'd112 ? 5'(exponent - 8'd113) : 5'd0, 10'd0} + 15'(whole[23:13])
+                           + 15'(half && (lost || whole[13]))};
   endfunction
 
   // verilator lint_on UNUSEDSIGNAL
