@@ -722,9 +722,9 @@ class Communicator {
   template <class Make>
   static std::optional<Communicator> made(const Hints& hints, Make&& make) {
     const auto& [group_size, eager_limit, timeout, lanes, name, group, streams] = hints;
-    const unisono_communicator_settings settings{sizeof settings, group_size,     eager_limit,
-                                                 timeout,         lanes ? 0 : 1,  name ? name->c_str() : nullptr,
-                                                 group,           streams ? 1 : 0};
+    const unisono_communicator_settings settings{
+        sizeof settings, group_size,      eager_limit, timeout, lanes ? 0 : 1, name ? name->c_str() : nullptr,
+        group,           streams ? 1 : 0, nullptr,     nullptr};
     unisono_communicator* result = nullptr;
     interruptibly([&] { return make(&settings, &result); });
     if (result == nullptr) return std::nullopt;
