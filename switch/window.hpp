@@ -90,8 +90,8 @@ class Window {
   const std::string& peer() const { return shape_.peer; }
   /// Whether a call has ended: its results stand in dst, and its buffers are free.
   bool done(std::uint64_t number) const;
-  /// Takes a frame without fault of the switch. Whoever calls knows by its way that the switch has sent it. `path`: how
-  /// long frames are on their way there and back, as this one says.
+  /// Takes a frame that the switch has sent, as the caller knows, and in which `parse` has found no fault. `path`: how
+  /// long frames take to the switch and back, as this one says; nothing if it does not say it.
   void take(const FrameView& frame, Time now, std::optional<Span> path = {});
   /// Does what is due: repeats, and deadlines. To be called at `next_due`; may be called at any time.
   void tick(Time now);

@@ -91,8 +91,8 @@ TEST(Leaving, EqualCallsLeaveInSilence) {
 
 /// Functions of atexit, and destructors of globals, run after the destructors of the main thread's variables.
 TEST(LeavingDeathTest, UnisonoIsThereUntilTheProcessEnds) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer does work of its own when a process ends";
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "not tried: ThreadSanitizer does work of its own when a forked process ends";
 #endif
   const auto exits = [] {
     static Context global;
