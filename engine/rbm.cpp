@@ -165,7 +165,8 @@ bool Rbm::open(CallState& call, MoveState& move, Port& port, std::byte* place) {
     const bool several = blocks_.poe->takes_loans(endpoint) || blocks_.poe->takes_writes(endpoint);
     const std::uint64_t ring =
         (several ? kLandingSegmentsOfSockets : kLandingSegments) * call.communicator->segment_bytes;
-    port.landing_bytes = std::min(ring, buffer_for(port.total));
+    const std::uint64_t segment = call.communicator->longest_segment(port.peer, port.total);
+    port.landing_bytes = std::min(ring / segment * segment, buffer_for(port.total));
     port.landing = allocate(port.landing_bytes);
   }
   port.limit = std::min(port.total, port.landing_bytes);
@@ -260,7 +261,7 @@ void Rbm::consume(CallState& call, Port& port, std::uint64_t bytes) {
   if (port.state == Port::State::kLanding && port.limit < port.total &&
       port.consumed + port.landing_bytes - port.limit >= port.landing_bytes / 2) {
     // Whole segments, also when a part of one has been used: a sender may send no less.
-    const std::uint64_t segment = call.communicator->segment_bytes;
+    const std::uint64_t segment = call.communicator->longest_segment(port.peer, port.total);
     port.limit = std::min(port.total, port.consumed / segment * segment + port.landing_bytes);
     blocks_.tx->grant(call, port, slots_[port.slot].generation);
   }

@@ -20,6 +20,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "core/call.hpp"
+#include "core/message_segment.hpp"
 #include "core/program.hpp"
 #include "engine/call_order.hpp"
 #include "engine/engine.hpp"
@@ -440,6 +441,11 @@ struct Communicator {
     const std::uint64_t limit = agreed.eager_limit;
     if (!point_to_point || hardware_peers) return limit;
     return std::max(limit, std::min(kLongest, limit * std::bit_floor(agreed.rx_buffer_count / 4)));
+  }
+  /// Longest segment of a message of so many bytes to this peer, or from it. Ranks behind the members are switches.
+  std::uint64_t longest_segment(std::uint32_t peer, std::uint64_t bytes) const {
+    if (!hardware_peers || peer >= size) return segment_bytes;
+    return message_segment(bytes, agreed.eager_limit, segment_bytes);
   }
   /// Receive buffers, and so credits, that an eager message takes: a power of two, so that few lengths of memory are in
   /// use.

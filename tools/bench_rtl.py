@@ -185,7 +185,8 @@ def _send(lines: list[Line], printer: Printer) -> None:
         rows,
         (
             "From the first call to the last answer of the receiver; called by kernels on both nodes in one cycle.",
-            "Bound: a header of 64 bytes and 66 of framing for each segment, at 50 bytes a cycle.",
+            "Bound: a header of 64 bytes and 66 of framing for each 8192 bytes, at 50 bytes a cycle; "
+            "up to 256 KB segments are shorter.",
             f"Target: {SEND_SHARE.value} {SEND_SHARE.unit}, {SEND_SHARE.source}.",
             *(f"{peak.value:.0f} {peak.unit}: {peak.source}." for peak in SEND_PEAK),
         ),

@@ -158,6 +158,26 @@ module unisono_dispatcher_lower
     end
   end
 
+  // ---------------------------------------------------------------------------------------------- segments
+
+  // Only messages among members are cut by their length. Ranks behind the members are switches.
+  logic is_switch, with_switch, is_message, whole_q;
+  logic [RankWidth:0] other;
+  segment_bytes_t segment, segment_q;
+
+  assign other = {1'b0, move.remote.kind == RemoteKindMessage ? rank_t'(move.remote.peer) : rank_t'(move.arrival.peer)};
+  assign is_switch = communicator_i.members != '0 && other >= communicator_i.members;
+  assign with_switch = is_switch && (move.remote.kind == RemoteKindMessage ? move.remote.mode == PeerModeRank
+                                                                          : move.arrival.mode == PeerModeRank);
+  assign is_message = move.remote.kind == RemoteKindMessage || move.op1.kind == OperandKindArrival;
+  always_ff @(posedge clk_i) whole_q <= !is_message || with_switch;
+
+  unisono_message_segment u_segment (
+    .bytes_i(move_bytes_q), .eager_limit_i(communicator_i.eager_limit), .segment_bytes_i(communicator_i.segment_bytes),
+    .whole_i(whole_q), .segment_o(segment)
+  );
+  always_ff @(posedge clk_i) segment_q <= segment;
+
   // -------------------------------------------------------------------------------------------------- run
 
   always_comb begin
@@ -187,7 +207,7 @@ module unisono_dispatcher_lower
     run.peer = run.fan_out ? move_peer_q : rank_t'(gets ? move.arrival.peer : move.remote.peer);
     run.tag = move.remote.tag;
     run.bytes = move_bytes_q;
-    run.segment = segment_bytes_t'(communicator_i.segment_bytes);
+    run.segment = segment_q;
   end
 
   assign lowered_o = '{run: run, exists: exists_q, outside: outside, credited: early_credited_d, peer: move_peer_q,

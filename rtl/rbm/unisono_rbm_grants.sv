@@ -1,7 +1,7 @@
 // What peers are granted: which pairs wait for more, how much they get, and the message that says so.
 //
-// A long message is granted in steps of GrantSegments segments, two at first. Each granted segment then has a buffer in
-// reserve. A message that finds none left is granted one segment at a time: every arrival of every window has one
+// A long message is granted in steps of GrantSegments segments of its own length, two at first. Each granted segment then
+// has a buffer in reserve. A message that finds none left is granted one segment at a time: every arrival of every window has one
 // buffer of its own, whatever the others do. More is granted when one step of two has been taken, or the one segment.
 // When the posted arrival is long and all of it is granted, the next one gets its first grant. (Not behind a short one:
 // its sender may have no credit, and ask for a grant of its own.)
@@ -81,7 +81,16 @@ module unisono_rbm_grants
   assign due_o = grants_now || grants_next_d;
   assign granted_total = grants_next_q ? seen_i.next.total : seen_i.total;
   assign granted_limit = grants_next_q ? '0 : seen_i.limit;
-  assign segment_step = message_bytes_t'(communicator_i.segment_bytes);
+
+  // What a switch sends has the agreed length; ranks behind the members are switches.
+  logic from_switch;
+  segment_bytes_t segment;
+  assign from_switch = communicator_i.members != '0 && {1'b0, pair_i.peer} >= communicator_i.members;
+  unisono_message_segment u_segment (
+    .bytes_i(granted_total), .eager_limit_i(communicator_i.eager_limit), .segment_bytes_i(communicator_i.segment_bytes),
+    .whole_i(from_switch), .segment_o(segment)
+  );
+  assign segment_step = message_bytes_t'(segment);
   assign ample_step = segment_step << $clog2(GrantSegments);
   assign first_grant = granted_limit == '0;
   assign ample = first_grant ? reserved_q <= ReserveWidth'(GrantBuffers - Reserve) : seen_i.ample;
@@ -128,11 +137,18 @@ module unisono_rbm_grants
   record_t grants_record_q;
   // verilator lint_on UNUSEDSIGNAL
 
+  segment_bytes_t asked_segment;
+  unisono_message_segment u_asked_segment (
+    .bytes_i(grants_record_q.total), .eager_limit_i(communicator_i.eager_limit),
+    .segment_bytes_i(communicator_i.segment_bytes), .whole_i(from_switch), .segment_o(asked_segment)
+  );
+
   // When all of the posted arrival is granted, the one behind it is next.
   assign push_d = push_i ||
                   (step_i && !grants_next_q && grants_rest && seen_i.next.posted && seen_i.next.rendezvous);
   // Whether more is granted is found out a cycle after the record has been written.
-  assign enter = grants_push_q || (grants_ask_q && wants_more(grants_record_q, ample_step));
+  assign enter = grants_push_q || (grants_ask_q && wants_more(grants_record_q,
+                                                             message_bytes_t'(asked_segment) << $clog2(GrantSegments)));
   unisono_flags #(.Depth(Pairs)) u_grants_waits (
     .clk_i, .raise_valid_i(enter), .raise_index_i(pair_i), .raise_bit_o(waits),
     .lower_valid_i(head_take_i || wipe_i), .lower_index_i(wipe_i ? pair_i : head_o), .lower_bit_o(unused_lower_bit),

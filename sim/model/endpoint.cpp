@@ -65,8 +65,6 @@ void Endpoint::plan() {
     }
     state.bytes = move.count * bytes_of(move.dtype);
     state.exists = is_work(move);
-    state.segments =
-        static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (state.bytes + costs_.segment - 1) / costs_.segment));
     if (takes(move)) {
       for (const std::uint32_t peer : ranks_of(program_, move.arrival.mode, move.arrival.peer)) {
         state.sources.push_back({peer, taken[peer]++});
@@ -77,6 +75,14 @@ void Endpoint::plan() {
         state.destinations.push_back({peer, sent[peer]++});
       }
     }
+    const auto is_member = [this](const Peer& peer) { return peer.rank < switches_; };
+    const bool among_members = rank_ < switches_ &&
+                               std::all_of(state.sources.begin(), state.sources.end(), is_member) &&
+                               std::all_of(state.destinations.begin(), state.destinations.end(), is_member);
+    const bool message = !state.sources.empty() || !state.destinations.empty();
+    state.segment = message && among_members ? costs_.segment_of(state.bytes) : costs_.segment;
+    state.segments =
+        static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (state.bytes + state.segment - 1) / state.segment));
     if (costs_.lists_ascend) {
       std::sort(state.destinations.begin(), state.destinations.end(),
                 [](const Peer& a, const Peer& b) { return a.rank < b.rank; });
@@ -86,7 +92,7 @@ void Endpoint::plan() {
 }
 
 std::uint32_t Endpoint::segment_bytes(const State& state, std::uint32_t segment) const {
-  return static_cast<std::uint32_t>(std::min(costs_.segment, state.bytes - segment * costs_.segment));
+  return static_cast<std::uint32_t>(std::min(state.segment, state.bytes - segment * state.segment));
 }
 
 void Endpoint::post(std::uint64_t cycle, What what, std::uint32_t move, const ModelHeader& header, std::uint32_t rank) {

@@ -80,6 +80,7 @@ class Endpoint {
   };
   struct State {
     std::uint64_t bytes = 0;
+    std::uint64_t segment = 0;  ///< bytes, at most
     std::uint32_t segments = 1;
     std::vector<Peer> sources, destinations;
     std::uint64_t ready = 0;  ///< from when the first job can go

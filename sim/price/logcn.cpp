@@ -106,12 +106,13 @@ double serial(const Ways& ways, const ModelledCall& call, std::uint64_t message,
     }
     most = std::max({most, (sent - 1) * (member ? parameters.gap : parameters.gap_switch),
                      member ? (taken - 1) * parameters.gap_receive_row : 0});
-    const std::uint64_t segment = std::min(message, engine.segment);
     for (const auto& [peer, messages] : granted) {
       const std::uint32_t from = call.addresses[rank], to = call.addresses[peer];
       const double back = ways.frame(to, from, kWordBytes);
-      const double more = static_cast<double>(message - segment) / static_cast<double>(engine.segment) *
-                          ways.busy(from, to, kWordBytes + engine.segment);
+      const std::uint64_t longest = member && peer < call.members ? engine.segment_of(message) : engine.segment;
+      const std::uint64_t segment = std::min(message, longest);
+      const double more = static_cast<double>(message - segment) / static_cast<double>(longest) *
+                          ways.busy(from, to, kWordBytes + longest);
       // A switch is asked for each when the one before has left; a member grants two at a time.
       const double each = peer >= call.members
                               ? (member ? parameters.gap_asked : 0) + ways.frame(from, to, kWordBytes) + back + more

@@ -67,6 +67,7 @@ class Walk {
   };
   struct State {
     std::uint64_t bytes = 0;
+    std::uint64_t segment = 0;  ///< bytes of one, at most
     std::vector<Peer> sources, destinations;
     double begin = 0;            ///< the same, and what the move follows has its first segment
     double issue = 0;            ///< nothing holds the move back but what comes, or is granted
@@ -101,6 +102,8 @@ class Walk {
         std::sort(state.destinations.begin(), state.destinations.end(),
                   [](const Peer& a, const Peer& b) { return a.rank < b.rank; });
       }
+      const bool message = !state.sources.empty() || !state.destinations.empty();
+      state.segment = message ? engine_.segment_of(state.bytes) : engine_.segment;
       ranks_[rank].states.push_back(std::move(state));
     }
   }
@@ -197,8 +200,8 @@ class Walk {
     State& state = rank.states[index];
     const Move& move = call_.programs[number].moves[index];
     const double bytes = static_cast<double>(state.bytes);
-    const double segment = std::min(bytes, static_cast<double>(engine_.segment));
-    const std::size_t segments = std::max<std::size_t>(1, (state.bytes + engine_.segment - 1) / engine_.segment);
+    const double segment = std::min(bytes, static_cast<double>(state.segment));
+    const std::size_t segments = std::max<std::size_t>(1, (state.bytes + state.segment - 1) / state.segment);
     const bool folds = move.op0.kind == OperandKind::kMemory && move.op1.kind != OperandKind::kNone;
     start = std::max(start, rank.engine);
     const bool row = !state.sources.empty() && state.sources.front().message > 0;
@@ -271,9 +274,9 @@ class Walk {
   /// segment goes to all before the next one does; `list` is when the first one of all leaves. Returns when the last
   /// one of the message begins to leave.
   double send(std::uint32_t from, const Peer& to, const State& state, double first, double last, double list) {
-    const std::uint64_t segment = std::min(state.bytes, engine_.segment);
-    const std::uint64_t rest = state.bytes % engine_.segment;
-    const bool single = state.bytes <= engine_.segment;
+    const std::uint64_t segment = std::min(state.bytes, state.segment);
+    const std::uint64_t rest = state.bytes % state.segment;
+    const bool single = state.bytes <= state.segment;
     const std::uint64_t ending = single || rest == 0 ? segment : rest;
     Arrived& come = arrived_[{from, to.rank, to.message}];
     if (from == to.rank) {
@@ -283,7 +286,7 @@ class Walk {
       return last;
     }
     const double one = busy(from, to.rank, segment), end = busy(from, to.rank, ending);
-    const std::uint64_t between = single ? 0 : (state.bytes - 1) / engine_.segment - 1;  // the first and the last
+    const std::uint64_t between = single ? 0 : (state.bytes - 1) / state.segment - 1;  // the first and the last
     const double later = single ? 0 : one * static_cast<double>(between) + end;
     const auto all = static_cast<double>(state.destinations.size());
     last = std::max(last, single ? first : list + all * (later + one - end) + (first - list) * end / one);

@@ -217,15 +217,17 @@ Parameters measure(const EndpointCosts& engine, const EndpointCosts& switches) {
   const auto ping = [&](const Bench& on, std::uint64_t bytes) {
     return on.run({Moves().send({1}, bytes), Moves().arrive({0}, bytes).keep()})[1];
   };
-  const std::uint64_t segment = engine.segment;
-  const auto of_segment = [&](const Overhead& cost) { return cost.of(static_cast<double>(segment)); };
+  // The first segment of a message that is as long as the longest one, and the way of the others behind it.
+  const std::uint64_t segment = engine.segment, first = engine.segment_of(segment);
+  const auto of_first = [&](const Overhead& cost) { return cost.of(static_cast<double>(first)); };
+  const double way =
+      bench.way(first) + bench.busy(first) * static_cast<double>(segment - first) / static_cast<double>(first);
   // The grant of a message that both ends are given at once, beside its way, which is that of a header.
-  found.grant = ping(bench, segment) - found.call - of_segment(found.send) - bench.way(segment) -
-                of_segment(found.receive) - bench.way(0);
-  found.gap_granted = gaps(bench, 4, 12, segment).second - (bench.way(segment) + bench.way(0)) / 2;
+  found.grant = ping(bench, segment) - found.call - of_first(found.send) - way - of_first(found.receive) - bench.way(0);
+  found.gap_granted = gaps(bench, 4, 12, segment).second - (way + bench.way(0)) / 2;
   // A link that is no limit shows what the engine is.
   const Bench wide(engine, switches, 1'600'000);
-  found.byte = (ping(wide, 32 * segment) - ping(wide, 16 * segment)) / static_cast<double>(16 * segment);
+  found.byte = (ping(wide, 128 * segment) - ping(wide, 64 * segment)) / static_cast<double>(64 * segment);
 
   // Ranks 0 and 1 give the unit a vector each, rank 2 takes the sum.
   found.alpha = line(eager, [&](std::uint64_t bytes) {

@@ -102,10 +102,13 @@ def test_segments_are_as_long_as_is_said(capsys: pytest.CaptureFixture[str], tmp
     file = tmp_path / "star.conf"
     file.write_text("policy = pause\n")
     call = ("allreduce", "--bytes", "64K", "--network", file, "--algorithm", "recursive_doubling")
-    # Verilated engines took 2343 and 2240 cycles.
-    for more, cycles in (((), 2343), (("--segment-bytes", 4096), 2240)):
+    # Verilated engines took 2188 cycles with both: messages of that length have shorter segments.
+    for more in ((), ("--segment-bytes", 4096)):
         (only,) = explain(capsys, *call, *more)["candidates"]
-        assert only["cycles"] == pytest.approx(cycles, rel=0.01)
+        assert only["cycles"] == pytest.approx(2188, rel=0.01)
+    longer = ("allreduce", "--bytes", "1M", *call[3:])
+    (most,), (short,) = (explain(capsys, *longer, *more)["candidates"] for more in ((), ("--segment-bytes", 4096)))
+    assert short["cycles"] > 1.005 * most["cycles"]
     for length in (4100, 0):
         assert f"--segment-bytes: {length} bytes were given" in refused(
             capsys, "explain", *call, "--segment-bytes", length
@@ -218,6 +221,6 @@ def test_short_reductions_are_quicker_below_leaves_than_on_a_torus(
             options = ["--ranks", 64, "--network", file, "--switch", switch, "--algorithm", "switch"]
             answer = explain(capsys, "allreduce", "--bytes", size, *options)
             cycles[name, size] = answer["candidates"][0]["cycles"]
-    assert cycles["leaves", "64"] == {"native": 698, "rtl": 942}[switch]
-    assert cycles["torus", "64"] == {"native": 2034, "rtl": 2649}[switch]
+    assert cycles["leaves", "64"] == {"native": 690, "rtl": 934}[switch]
+    assert cycles["torus", "64"] == {"native": 2026, "rtl": 2641}[switch]
     assert all(cycles["torus", size] >= 1.2 * cycles["leaves", size] for size in ("64", "4K"))

@@ -11,10 +11,12 @@ from bus import new_random, start_clock_and_reset
 from cocotb.triggers import FallingEdge, RisingEdge
 from hdl import scaled, simulate
 from look_records import COMMUNICATOR, LOWERED, USES, pack, random_record, unpack
+from segments import segment_of
 
 S = records.load()
 BIND0, BIND1, BIND2, DECODE, IDLE = 2, 3, 4, 5, 0
-EAGER, SEGMENT = 4096, 2048
+EAGER, SEGMENT, MEMBERS = 4096, 8192, 40
+TERMS = {"eager_limit": EAGER, "segment_bytes": SEGMENT, "members": MEMBERS}
 
 
 def random_move(rng):
@@ -26,7 +28,9 @@ def random_move(rng):
         return S.Operand(kind=rng.choice(choices), region=rng.choice(list(S.Region)), offset=offset)
 
     dtype = rng.choice([one for one in S.Datatype if one.name != "NONE"])
-    bytes_ = rng.choice((0, 64, SEGMENT, SEGMENT + 16, EAGER, EAGER + 16, 8192, rng.getrandbits(38) & ~15))
+    bytes_ = rng.choice(
+        (0, 64, 64, EAGER, EAGER, EAGER + 16, 8192, 8208, 65536, 65552, 262144, 262160, rng.getrandbits(38) & ~15)
+    )
     put = rng.random() < 0.15
     remote = S.RemoteKind.MEMORY if put else rng.choice((S.RemoteKind.NONE, S.RemoteKind.MESSAGE, S.RemoteKind.MESSAGE))
     mode = S.PeerMode.RANK if put else rng.choice((S.PeerMode.RANK, S.PeerMode.RANK, S.PeerMode.LIST))
@@ -67,6 +71,14 @@ class Case:
         self.exists = move.kind == S.MoveKind.MOVE and bool(move.count or move.signal)
         second = move.op1.kind == S.OperandKind.MEMORY or move.local.kind == S.OperandKind.MEMORY
         self.binds = second or self.put or self.get
+
+    def segment(self):
+        """Only messages among members are cut by their length."""
+        move = self.move
+        sends, arrives = move.remote.kind == S.RemoteKind.MESSAGE, move.op1.kind == S.OperandKind.ARRIVAL
+        end = move.remote if sends else move.arrival
+        with_switch = end.mode == S.PeerMode.RANK and end.peer >= MEMBERS
+        return segment_of(self.bytes, EAGER, SEGMENT, whole=with_switch or not (sends or arrives))
 
     def regions(self):
         """What is asked for in Bind0, Bind1 and the last step before Decode."""
@@ -122,7 +134,7 @@ class Case:
             "eager": move.protocol != S.Protocol.RENDEZVOUS and self.bytes <= EAGER,
             "tag": remote.tag,
             "bytes": self.bytes,
-            "segment": SEGMENT,
+            "segment": self.segment(),
             "exists": self.exists,
             "one_piece": self.bytes <= SEGMENT,
         }
@@ -154,7 +166,7 @@ class Bench:
         for name in ("step", "issue_valid", "issue_generation", "given", "binding", "free"):
             getattr(dut, f"{name}_i").value = 0
         dut.credit_ready_i.value = dut.credit_answer_i.value = dut.credit_granted_i.value = 0
-        dut.communicator_i.value = pack(COMMUNICATOR, {"eager_limit": EAGER, "segment_bytes": SEGMENT})
+        dut.communicator_i.value = pack(COMMUNICATOR, TERMS)
 
     async def cycle(self, step, answer=None):
         """One cycle in this step, with the answer about the region that was asked for before."""
@@ -221,6 +233,7 @@ class Bench:
         assert not wrong, (wrong, move)
         for name in ("outside", "put", "get", "fan_in", "fan_out", "credited", "eager", "one_piece"):
             self.seen[name] += bool(want[name])
+        self.seen[f"segments of {want['segment']}"] += 1
         self.seen["fits"] += case.exists and not want["outside"]
         await RisingEdge(dut.clk_i)
 
@@ -232,7 +245,7 @@ async def random_moves(dut):
     for _ in range(scaled(16000, 4000)):
         await bench.look(Case(bench.rng))
     names = ("asks", "waits for credit", "outside", "put", "get", "fan_in", "fan_out", "credited", "eager", "one_piece")
-    for what in (*names, "fits"):
+    for what in (*names, "fits", "segments of 2048", "segments of 4096"):
         assert bench.seen[what] > 40, what
 
 

@@ -9,6 +9,7 @@ from calls import COMMUNICATOR, Context, record_fields
 from cocotb.triggers import FallingEdge
 from hdl import full, parameters, scaled, simulate
 from records import load, pack, unpack
+from segments import segment_of
 
 INPUTS = (
     "pair",
@@ -23,7 +24,13 @@ INPUTS = (
     "record",
     "head_take",
 )
-SEGMENT = 4096
+EAGER, SEGMENT = 2048, 8192
+TERMS = {"eager_limit": EAGER, "segment_bytes": SEGMENT, "members": 40}
+
+
+def segment_from(pair, total):
+    """Of a message of so many bytes: ranks behind the members are switches."""
+    return segment_of(total, EAGER, SEGMENT, whole=pair % 64 >= TERMS["members"])
 
 
 def wants_more(record, step):
@@ -45,7 +52,7 @@ class Grants:
         self.reserved, self.seen = 0, Counter()
         for name in (*INPUTS, "step", "wipe", "return_now", "return_next"):
             getattr(dut, f"{name}_i").value = 0
-        dut.communicator_i.value = pack(COMMUNICATOR, {"segment_bytes": SEGMENT})
+        dut.communicator_i.value = pack(COMMUNICATOR, TERMS)
 
     def enter(self, pair):
         if pair not in self.queue:
@@ -62,7 +69,8 @@ class Grants:
         dut.push_i.value = dut.ask_i.value = 0
         dut.record_i.value = self.rng.getrandbits(len(dut.record_i))
         await FallingEdge(dut.clk_i)
-        if push or (ask and wants_more(self.records[pair], self.segments * SEGMENT)):
+        step = self.segments * segment_from(pair, self.records[pair]["total"])
+        if push or (ask and wants_more(self.records[pair], step)):
             self.enter(pair)
 
     async def give_back(self, now, following):
@@ -93,7 +101,7 @@ class Grants:
         sequence, session = rng.getrandbits(32), rng.getrandbits(16)
         dut.pair_i.value, dut.known_i.value, dut.seen_i.value = pair, known, pack(self.fields, record)
         dut.context_i.value = context.bits(len(dut.context_i) - 101)
-        dut.communicator_i.value = pack(COMMUNICATOR, of | {"segment_bytes": SEGMENT})
+        dut.communicator_i.value = pack(COMMUNICATOR, of | TERMS)
         dut.sequence_i.value, dut.session_i.value = sequence, session
         now = (
             record["posted"] and record["rendezvous"] and not (record["granted"] and record["limit"] == record["total"])
@@ -108,7 +116,9 @@ class Grants:
         prefix = "" if now else "next_"
         want, limit, total = dict(record), record["limit"] if now else 0, record[f"{prefix}total"]
         ample = self.reserved + 2 * self.segments <= self.buffers if limit == 0 else bool(record["ample"])
-        step = SEGMENT * (1 if not ample else 2 * self.segments if limit == 0 else self.segments)
+        segment = segment_from(pair, total)
+        self.seen[f"segments of {segment}"] += 1
+        step = segment * (1 if not ample else 2 * self.segments if limit == 0 else self.segments)
         want[f"{prefix}limit"] = min(total, limit + step)
         want[f"{prefix}ample"], want[f"{prefix}granted"] = ample, 1
         self.seen[f"{prefix}{'ample' if ample else 'scarce'} {'first' if limit == 0 else 'more'}"] += 1
@@ -144,7 +154,7 @@ async def random_arrivals(dut):
     grants = Grants(dut, rng)
     await start_clock_and_reset(dut)
     await FallingEdge(dut.clk_i)
-    for _ in range(scaled(9000, 5000)):
+    for _ in range(scaled(12000, 9000)):
         pair = rng.choice((0, 1, 70, 511))
         what = rng.random()
         if what < 0.38:
@@ -167,6 +177,8 @@ async def random_arrivals(dut):
             left = record["limit"] - record["consumed"]
             record["consumed"] += min(left, rng.choice((SEGMENT, left, 5 * SEGMENT)))
             await grants.touch(pair, False, True)
+    for what in ("segments of 2048", "segments of 4096", "segments of 8192"):
+        assert grants.seen[what] > 10, grants.seen
     for what in ("ample first", "ample more", "scarce first", "scarce more", "next_ample first", "next_scarce first"):
         assert grants.seen[what] > 10, grants.seen
     assert min(grants.seen["waits already"], grants.seen["nothing due"]) > 10, grants.seen
