@@ -218,6 +218,7 @@ void CarriedCommunicator::by_ranks(CallStarter& starter, const std::shared_ptr<C
     const std::size_t size = bytes_of(part.call.dtype);
     const std::uint64_t count = part.call.count - from;
     CallRequest request = among_ranks(part.pool, collective, folded_by(call->call.func), part.call);
+    if (combines(collective)) request.post_scale = call->post_scale;
     request.call.count = count;
     const bool is_root = request.call.root == shape_.rank;
     const bool gives = collective != Collective::kBcast || is_root;

@@ -451,6 +451,23 @@ TEST(Carried, FinishesAllKindsOfCallsAmongTheRanks) {
   }
 }
 
+/// Two ranks have begun a call when the switch ends; the third one multiplies its result by something else.
+TEST(Carried, ComparesFactorsOfCallsThatItFinishesAmongTheRanks) {
+  auto one = std::make_unique<Serving>("one");
+  const auto errors = run_carried(3, settings_for({one->address()}), [&](Rank& own) {
+    run_all(own, 5);
+    std::vector<double> vector(8, own.rank + 1);
+    CallRequest request = own.sum_in_place(Datatype::kFp64, vector);
+    request.post_scale = own.rank == 2 ? 0.25 : 0.5;
+    if (own.rank == 2) {
+      std::this_thread::sleep_for(milliseconds(100));
+      one.reset();
+    }
+    own.engine.run(request);
+  });
+  EXPECT_THAT(errors, Each(HasSubstr("post_scale 0.25")));
+}
+
 TEST(Carried, GoesOnWithASwitchThatIsStartedAnew) {
   auto one = std::make_unique<Serving>("one");
   const std::string address = one->address();
