@@ -17,11 +17,13 @@ module unisono_switch_buffers
   input  unit_entry_t   open_entry_i,
   input  logic [15:0]   open_credits_i,
 
-  // A message has come: a free buffer, if there is one; it is taken, or given back; credit comes with the message.
+  // A message has come: a free buffer, if there is one; that, or another free one, is taken, or one is given back; credit
+  // comes with the message.
   input  unit_entry_t   entry_i,
   output logic          any_o,
   output buffer_index_t place_o,
   input  logic          take_i,
+  input  buffer_index_t take_place_i,
   input  logic          bad_i,
   input  buffer_index_t bad_place_i,
   input  logic          returns_i,
@@ -74,7 +76,7 @@ module unisono_switch_buffers
     free_clear = '0;
     if (read_i) free_set[read_entry_i][read_place_i] = 1'b1;
     if (pop_i && pop_holds_i) free_set[look_entry_i][pop_place_i] = 1'b1;
-    if (take_i) free_clear[entry_i][place_o] = 1'b1;
+    if (take_i) free_clear[entry_i][take_place_i] = 1'b1;
     if (bad_i) free_set[entry_i][bad_place_i] = 1'b1;
   end
   for (genvar e = 0; e < int'(UnitEntries); e++) begin : gen_entry
@@ -98,7 +100,7 @@ module unisono_switch_buffers
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       assert ((free_set & free_q) == '0) else $error("%m: a buffer is freed that is free");
-      assert (!take_i || any_o) else $error("%m: a buffer is taken, and none is free");
+      assert (!take_i || my_free[take_place_i]) else $error("%m: a buffer is taken that is not free");
       assert (!pop_i || popped_room) else $error("%m: messages are popped faster than their credit goes back");
     end
   end

@@ -3,9 +3,9 @@
 // A grant with the token of one that is here raises its limit; another one is new, and stands behind the other. The
 // oldest is what the control sees.
 //
-// Latency: what is known of a grant's run is there in the cycle after `run_i`, and holds as long as that; the control
-// sees the oldest grant a cycle after `look_run_i`. Throughput: a grant per 2 cycles. Restrictions: `run_i` has stood a
-// cycle before a grant is taken; a new one is taken only while not two are here.
+// Latency: what is known of a grant is there in the cycle after `run_i` and `grant_i`, and holds as long as they do; the
+// control sees the oldest grant a cycle after `look_run_i`. Throughput: a grant per 2 cycles. Restrictions: both have
+// stood a cycle before the grant is taken; a new one is taken only while not two are here.
 
 module unisono_switch_grants
   import unisono_switch_pkg::*;
@@ -44,22 +44,22 @@ module unisono_switch_grants
   logic [AllRuns-1:0] oldest_grant_q;              // the place of the first
 
   granted_token_t token_in;
-  // Of a grant that is here the signature does not tell it from others.
-  // verilator lint_off UNUSEDSIGNAL
-  granted_token_t [1:0] my_tokens_q;
-  // verilator lint_on UNUSEDSIGNAL
-  logic [1:0] known;
+  logic [1:0] same_q, known;
   logic oldest, next;
 
   assign oldest = oldest_grant_q[run_i];
   assign next   = oldest ^ grants_q[run_i][0];
-  always_ff @(posedge clk_i) begin
-    for (int g = 0; g < 2; g++) my_tokens_q[g] <= token_q[{run_i, 1'(g)}];
-  end
   for (genvar g = 0; g < 2; g++) begin : gen_known
-    assign known[g] = my_tokens_q[g].slot == grant_i.slot && my_tokens_q[g].generation == grant_i.generation &&
-                      my_tokens_q[g].sequence_ == grant_i.sequence_ &&
-                      (grants_q[run_i] == 2'd2 || (grants_q[run_i] == 2'd1 && oldest == 1'(g)));
+    // The signature does not tell a grant that is here from others.
+    // verilator lint_off UNUSEDSIGNAL
+    granted_token_t token;
+    // verilator lint_on UNUSEDSIGNAL
+    assign token = token_q[{run_i, 1'(g)}];
+    always_ff @(posedge clk_i) begin
+      same_q[g] <= token.slot == grant_i.slot && token.generation == grant_i.generation &&
+                   token.sequence_ == grant_i.sequence_;
+    end
+    assign known[g] = same_q[g] && (grants_q[run_i] == 2'd2 || (grants_q[run_i] == 2'd1 && oldest == 1'(g)));
   end
   assign known_o = known != '0;
   assign full_o  = grants_q[run_i] == 2'd2;

@@ -109,6 +109,7 @@ module unisono_switch_ingress
   localparam int unsigned AddressBits = $clog2(Words);
   localparam int unsigned DepthBits = $clog2(Depth);
   localparam int unsigned PlaceBits = $clog2(WindowSegments);
+  localparam int unsigned WaitingBits = $bits(waiting_t);
   localparam int unsigned WordBits = $clog2(BufferWords);
 
   typedef logic [AddressBits-1:0] address_t;
@@ -183,7 +184,7 @@ module unisono_switch_ingress
   (* ram_style = "distributed" *) pointer_t       tail_q        [AllRuns];   // arrivals
   (* ram_style = "distributed" *) switch_bytes_t arrived_q     [AllRuns];   // arrivals
   (* ram_style = "distributed" *) window_place_t  write_place_q [AllRuns];   // arrivals
-  (* ram_style = "block" *)       waiting_t       queue_q       [AllRuns*Depth];
+  (* ram_style = "block" *)       logic [WaitingBits:0] queue_q  [AllRuns*Depth];  // and whether it has no data
 
   logic [AllRuns-1:0] open_q;               // the run's window is open
   logic [AllRuns-1:0] fresh_q;              // and nothing has come to it
@@ -212,11 +213,10 @@ module unisono_switch_ingress
 
   state_e     state_q;
   header_t    header;
-  terms_t     my_terms_q;
-  neighbour_t from_q;
   logic       found_q;
   address_t   write_address_q;
   logic       bad_q, eager_q, write_q;
+  logic       changes;                      // the control opens or closes the window
   logic       closed_q;                     // the window, since the segment that comes was judged
   logic       forgotten_q;                  // entries have changed since the look-up began
   buffer_index_t place_q;
@@ -244,14 +244,14 @@ module unisono_switch_ingress
   assign find_epoch_o  = header.epoch;
   assign meta_ready    = judge;
 
-  logic sound, has_payload, room, writable, is_eager, is_request, is_write, is_grant;
-  switch_bytes_t end_of_segment;
+  logic sound, buffers, late, has_payload, room, is_eager, is_request, is_write, is_grant;
 
   // Grants, buffers and credit.
-  logic          grant_known, grants_full, grant_accepted, has_grant, buffer_free, has_credit;
+  logic          grant_known, grants_full, grant_accepted, has_grant, any_free, buffer_free, has_credit;
   granted_t      grant_in, grant;
-  buffer_index_t free_index;
+  buffer_index_t any_index, free_index;
   waiting_t      look_head_q;
+  logic          look_empty_q;               // it has no data: found when it came, for its length is far from here
   logic          free_read, free_pop;
   unit_entry_t   read_entry;
   buffer_index_t read_place;
@@ -270,72 +270,48 @@ module unisono_switch_ingress
   );
 
   // A message is over at once if it is not read, or there is nothing to read.
-  assign free_pop = pop_i && !look_head_q.asked && (discard_i || look_head_q.bytes == '0);
+  assign free_pop = pop_i && !look_head_q.asked && (discard_i || look_empty_q);
   unisono_switch_buffers u_buffers (
     .clk_i, .rst_ni, .open_valid_i, .open_entry_i(entry_of(open_run_i)), .open_credits_i(open_terms_i.credits),
-    .entry_i(entry_of(run_q)), .any_o(buffer_free), .place_o(free_index),
-    .take_i(judge && accept && is_eager && has_payload), .bad_i(state_q == StEnd && bad_q && eager_q),
+    .entry_i(entry_of(run_q)), .any_o(any_free), .place_o(any_index),
+    .take_i(judge && buffers), .take_place_i(free_index), .bad_i(state_q == StEnd && bad_q && eager_q),
     .bad_place_i(place_q), .returns_i(judge && sound), .returned_i(header.credits),
     .look_entry_i(entry_of(look_run_i)), .has_credit_o(has_credit), .take_credit_i, .pop_i(free_pop),
-    .pop_holds_i(look_head_q.bytes != '0), .pop_place_i(look_head_q.place), .read_i(free_read),
+    .pop_holds_i(!look_empty_q), .pop_place_i(look_head_q.place), .read_i(free_read),
     .read_entry_i(read_entry), .read_place_i(read_place), .freed_valid_o, .freed_entry_o
   );
 
+  // Buffers are taken here alone, a judgement at a time, so one that is free stays so; one that has just become free
+  // cannot be the one that its credit is for.
+  always_ff @(posedge clk_i) {buffer_free, free_index} <= {any_free, any_index};
+
   // What the memories say of the run, registered.
   pointer_t         my_head_q, my_tail_q;
-  logic [15:0]      my_generation_q;
-  switch_bytes_t   my_limit_q, my_arrived_q;
+  switch_bytes_t    my_arrived_q;
+  logic             my_open_q, my_fresh_q, my_whole_q;  // as they are now: with what the control has just done
   window_place_t    my_place_q;
   extended_t        my_extension_q;
   always_ff @(posedge clk_i) begin
     my_head_q       <= head_q[run_q];
     my_tail_q       <= tail_q[run_q];
-    my_generation_q <= generation_q[run_q];
-    my_limit_q      <= limit_q[run_q];
     my_arrived_q    <= fresh_q[run_q] ? '0 : arrived_q[run_q];
+    my_open_q       <= changes ? window_open_i : open_q[run_q];
+    my_fresh_q      <= (changes && window_open_i) || fresh_q[run_q];
+    my_whole_q      <= whole_q[run_q];
     my_place_q      <= fresh_q[run_q] ? '0 : write_place_q[run_q];
     my_extension_q  <= extension_q[run_q];
   end
 
-  assign has_payload    = header.segment_bytes != '0 || header.trailer;
-  assign end_of_segment = header.offset + switch_bytes_t'(header.segment_bytes);
-  assign is_eager       = header.type_ == MessageTypeEager;
-  assign is_request     = header.type_ == MessageTypeRequest;
-  assign is_write       = header.type_ == MessageTypeWrite;
-  assign is_grant       = header.type_ == MessageTypeGrant;
-  assign sound = found_q && header.source == 32'(from_q.rank) && header.destination == 32'(my_terms_q.rank) &&
-                 !header.point_to_point && !header.stream && !header.trailer &&
-                 header.tag[31:SwitchTagWidth] == '0 && header.segment_bytes <= 32'(my_terms_q.segment_bytes);
   assign room = my_tail_q - my_head_q != pointer_t'(Depth);
-  // A segment is whole but for the last one.
-  assign writable = open_q[run_q] && (fresh_q[run_q] || !whole_q[run_q]) && header.token_slot == 16'(run_q) &&
-                    header.token_generation == my_generation_q && header.offset == my_arrived_q &&
-                    end_of_segment <= my_limit_q &&
-                    (header.last || header.segment_bytes == 32'(my_terms_q.segment_bytes));
-
-  // A write that was under way when its call ended here. Each opening and closing of a window makes a generation. What
-  // it says of credit holds.
-  logic        late;
-  logic [15:0] age;
-  assign age  = my_generation_q - header.token_generation;
-  assign late = sound && is_write && header.token_slot == 16'(run_q) &&
-                (open_q[run_q] ? age == 16'd2 : age == 16'd1);
-
-  always_comb begin
-    accept = sound;
-    if (is_eager) begin
-      accept = sound && header.first && header.last && header.segment_bytes <= 32'(my_terms_q.eager_limit) && room &&
-               (!has_payload || buffer_free);
-    end else if (is_request) begin
-      accept = sound && !has_payload && room;
-    end else if (is_write) begin
-      accept = sound && writable;
-    end else if (is_grant) begin
-      accept = sound && !has_payload && (grant_known || !grants_full);
-    end else begin
-      accept = sound && !has_payload;
-    end
-  end
+  assign changes = look_run_i == run_q && (window_open_i || window_close_i);
+  unisono_switch_admit u_admit (
+    .clk_i, .header_i(header), .terms_i(terms_q[entry_of(run_q)]), .from_i(neighbour_q[entry_of(run_q)]), .run_i(run_q),
+    .generation_i(generation_q[run_q]), .limit_i(limit_q[run_q]), .arrived_i(arrived_q[run_q]), .found_i(found_q),
+    .open_i(my_open_q), .fresh_i(my_fresh_q), .whole_i(my_whole_q), .room_i(room),
+    .buffer_free_i(buffer_free), .grant_known_i(grant_known), .grants_full_i(grants_full), .has_payload_o(has_payload),
+    .is_eager_o(is_eager), .is_request_o(is_request), .is_write_o(is_write), .is_grant_o(is_grant), .sound_o(sound),
+    .accept_o(accept), .buffers_o(buffers), .late_o(late)
+  );
 
   assign judge = state_q == StJudge;
   assign push  = state_q == StEnd && !bad_q && !write_q;
@@ -368,8 +344,6 @@ module unisono_switch_ingress
       found_q <= state_q == StIdle || found_i;
       run_q   <= {state_q == StIdle ? last_entry_q : found_entry_i, header.sequence_[$clog2(UnitRuns)-1:0]};
     end
-    my_terms_q <= terms_q[entry_of(run_q)];
-    from_q     <= neighbour_q[entry_of(run_q)];
     if (judge) begin
       eager_q <= is_eager && has_payload;
       write_q <= is_write;
@@ -385,7 +359,7 @@ module unisono_switch_ingress
   assign payload_ready = state_q == StStore || state_q == StDrop;
 
   always_ff @(posedge clk_i) begin
-    if (look_run_i == run_q && (window_open_i || window_close_i)) closed_q <= 1'b1;
+    if (changes) closed_q <= 1'b1;
     else if (judge) closed_q <= 1'b0;
   end
 
@@ -405,7 +379,7 @@ module unisono_switch_ingress
   };
   // Arrivals' memories. A message is in its queue once its tail is written.
   always_ff @(posedge clk_i) begin
-    if (push) queue_q[{run_q, my_tail_q[DepthBits-1:0]}] <= arrived;
+    if (push) queue_q[{run_q, my_tail_q[DepthBits-1:0]}] <= {arrived.bytes == '0, arrived};
     if (open_valid_i || push) tail_q[open_valid_i ? open_run_i : run_q] <= open_valid_i ? '0 : my_tail_q + 1'b1;
     if (store_segment) begin
       arrived_q[run_q]     <= my_arrived_q + switch_bytes_t'(header_q.segment_bytes);
@@ -459,7 +433,7 @@ module unisono_switch_ingress
 
   // ---------------------------------------------------------------- what the control sees
   always_ff @(posedge clk_i) begin
-    look_head_q <= queue_q[{look_run_i, head_q[look_run_i][DepthBits-1:0]}];
+    {look_empty_q, look_head_q} <= queue_q[{look_run_i, head_q[look_run_i][DepthBits-1:0]}];
   end
   logic there_q, look_there_q, whole_looked_q;
   waiting_t      head_looked_q;

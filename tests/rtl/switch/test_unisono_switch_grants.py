@@ -33,16 +33,18 @@ async def random_grants(dut):
     for _ in range(2):
         runs: dict[int, list[dict[str, int]]] = {run: [] for run in range(RUNS)}
         few = rng.sample(range(RUNS), 5)
-        own, looked, shown, written = 0, 0, None, False
+        own, looked, shown, written = 0, 0, None, True
+        grant = random_grant(rng, None)
         for _ in range(scaled(16000, 5000)):
-            # A grant is judged in the cycle after its run was named, or later; what a new one wrote counts from the
-            # second cycle on.
-            moves = rng.random() < 0.4
+            # A grant is judged in the cycle after it and its run were named, or later; what a new one wrote counts from
+            # the second cycle on.
+            moves = rng.random() < 0.6
             fresh = moves or written
             if moves:
                 own = rng.choice(few)
             grants = runs[own]
-            grant = random_grant(rng, rng.choice(grants) if grants and rng.random() < 0.5 else None)
+            if moves:
+                grant = random_grant(rng, rng.choice(grants) if grants and rng.random() < 0.5 else None)
             like = [one for one in grants if all(one[name] == grant[name] for name in TOKEN)]
             comes = not fresh and rng.random() < 0.7
             new, raised = comes and not like and len(grants) < 2, comes and bool(like)
