@@ -307,7 +307,24 @@ std::uint32_t Context::propose_number(std::uint32_t reserve) {
   const std::lock_guard lock(mutex_);
   const std::uint32_t proposal = next_number_;
   next_number_ += reserve;
+  proposed_.insert(proposal);
   return proposal;
+}
+
+void Context::end_proposal(std::uint32_t proposed) noexcept {
+  constexpr std::uint32_t kAtOnce = 64;  // the engine need not hear of each
+  std::shared_ptr<Endpoint> told;
+  std::uint32_t least = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    proposed_.erase(proposed);
+    least = proposed_.empty() ? next_number_ : std::min(next_number_, *proposed_.begin());
+    used_.erase(used_.begin(), used_.lower_bound(least));
+    if (least < settled_ + kAtOnce) return;
+    settled_ = least;
+    told = endpoint_;
+  }
+  if (told != nullptr) told->engine->settle_numbers(least);
 }
 
 bool Context::claim_number(std::uint32_t number) {

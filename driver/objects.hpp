@@ -80,8 +80,10 @@ class Context {
   /// order, and not after an error.
   void before_close(std::function<void(bool in_order)> function);
 
-  /// Numbers of communicators: a lower bound of what is free here, and the attempt to take one.
+  /// Numbers of communicators: a lower bound of what is free here, and the attempt to take one. What is taken is not
+  /// below what was proposed for it: where no proposal stands, nothing is kept of numbers that were used.
   std::uint32_t propose_number(std::uint32_t reserve);
+  void end_proposal(std::uint32_t proposed) noexcept;
   bool claim_number(std::uint32_t number);
   /// Whether it was taken.
   bool release_number(std::uint32_t number);
@@ -153,8 +155,24 @@ class Context {
       std::make_shared<SpareMemory>([this](std::uint64_t bytes) { return allocate(bytes); });
   std::uint32_t next_number_ = 1;
   std::set<std::uint32_t> numbers_{0};  ///< of live communicators
-  std::set<std::uint32_t> used_{0};     ///< these, and all that were
+  std::set<std::uint32_t> proposed_;    ///< proposals that stand; from the least on, numbers can be taken
+  std::set<std::uint32_t> used_{0};     ///< live communicators, and those that were, as far as numbers can be taken
+  std::uint32_t settled_ = 0;           ///< below it no number is taken any more, which the engine knows
   std::set<std::uint64_t> handles_;     ///< of live communicators but the world
+};
+
+/// Ends a proposal of a number when the attempt to take one is over.
+class NumberProposal {
+ public:
+  NumberProposal(std::shared_ptr<Context> context, std::uint32_t proposed)
+      : context_(std::move(context)), proposed_(proposed) {}
+  NumberProposal(const NumberProposal&) = delete;
+  NumberProposal& operator=(const NumberProposal&) = delete;
+  ~NumberProposal() { context_->end_proposal(proposed_); }
+
+ private:
+  std::shared_ptr<Context> context_;
+  std::uint32_t proposed_;
 };
 
 /// Frees a communicator of an engine. Throws, having freed it, Error(kMismatchedCall) if ranks are found to have called

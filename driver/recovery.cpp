@@ -64,8 +64,10 @@ namespace {
 /// Agrees who is left, and makes a communicator of them, if that can be done here.
 Shrinking make_of_those_left(const Communicator& parent, Engine& engine, std::chrono::microseconds timeout) {
   constexpr std::uint64_t kAll = ~std::uint64_t{0};
-  const Agreed left =
-      agree_for("shrink", engine, parent.number, kOfShrink, kAll, parent.context->propose_number(parent.size), timeout);
+  const std::uint32_t proposed = parent.context->propose_number(parent.size);
+  // Cut off, it stands for good: the agreement may have come about, and is then what the next attempt hears.
+  const Agreed left = agree_for("shrink", engine, parent.number, kOfShrink, kAll, proposed, timeout);
+  const NumberProposal stands(parent.context, proposed);
   Shrinking own;
   own.made = std::make_shared<Communicator>();
   Communicator& made = *own.made;

@@ -215,7 +215,9 @@ std::shared_ptr<Communicator> make_together(const char* operation, const std::sh
   // from using the new communicator before everybody has it.
   constexpr int kAttempts = 64;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    mine.proposal = parent->context->propose_number(parent->size);
+    const std::uint32_t proposed = parent->context->propose_number(parent->size);
+    const NumberProposal stands(parent->context, proposed);
+    mine.proposal = proposed;
     std::vector<Member> members = as_part_of(operation, [&] { return circle.exchange(mine); });
 
     std::vector<std::int64_t> colours;

@@ -55,11 +55,14 @@ void Communicators::create(std::uint32_t number, std::uint16_t epoch, std::span<
   if (all_.count(number) != 0) {
     throw Error(ErrorCode::kInvalidArgument, "communicator " + std::to_string(number) + " exists already");
   }
-  const auto freed = freed_.find(number);
-  if (freed != freed_.end() && not_after(epoch, freed->second)) {
+  if (number < settled_) {
+    throw Error(ErrorCode::kInvalidArgument, "communicator " + std::to_string(number) + " was given; numbers below " +
+                                                 std::to_string(settled_) + " are not used any more");
+  }
+  if (is_past(number, epoch)) {
     throw Error(ErrorCode::kInvalidArgument, "communicator " + std::to_string(number) + " was freed in epoch " +
-                                                 std::to_string(freed->second) + "; epoch " + std::to_string(epoch) +
-                                                 " was given, a later one is needed");
+                                                 std::to_string(freed_.at(number)) + "; epoch " +
+                                                 std::to_string(epoch) + " was given, a later one is needed");
   }
   const auto capability = decode_capability({agreed.capability});
   if (agreed.segment_bytes < 64 || agreed.rx_buffer_count < 1) {
@@ -180,9 +183,29 @@ void Communicators::free(std::uint32_t number) {
                           communicator.title() + " was freed by this rank");
   close_window(communicator);
   blocks_.rbm->drop(communicator);
-  freed_[number] = communicator.epoch;
+  if (number >= settled_) freed_[number] = communicator.epoch;
   blocks_.counters->count(NativeCounter::kCalls, communicator.recorder->begun());
   all_.erase(number);
+}
+
+void Communicators::settle(std::uint32_t below) {
+  settled_ = std::max(settled_, below);
+  freed_.erase(freed_.begin(), freed_.lower_bound(settled_));
+  // What was kept for one that was never made here goes too: its making failed.
+  spilled_.erase(spilled_.begin(), spilled_.lower_bound({settled_, 0}));
+  held_.erase(std::remove_if(held_.begin(), held_.end(),
+                             [&](const Held& held) {
+                               if (held.header.communicator >= settled_) return false;
+                               held_bytes_ -= held.bytes();
+                               return true;
+                             }),
+              held_.end());
+}
+
+bool Communicators::is_past(std::uint32_t number, std::uint16_t epoch) const {
+  if (number < settled_) return true;
+  const auto freed = freed_.find(number);
+  return freed != freed_.end() && not_after(epoch, freed->second);
 }
 
 Communicator* Communicators::find(std::uint32_t number, std::uint16_t epoch) {
@@ -198,7 +221,7 @@ Communicator* Communicators::find(std::uint32_t number) {
 Communicator& Communicators::get(std::uint32_t number) {
   const auto found = all_.find(number);
   if (found != all_.end()) return *found->second;
-  if (freed_.count(number) != 0) {
+  if (number < settled_ || freed_.count(number) != 0) {
     throw Error(ErrorCode::kFreedCommunicator, "communicator " + std::to_string(number) + " was freed");
   }
   throw Error(ErrorCode::kInvalidArgument, "there is no communicator " + std::to_string(number));
@@ -206,8 +229,7 @@ Communicator& Communicators::get(std::uint32_t number) {
 
 void Communicators::hold(std::uint32_t endpoint, const Incoming& incoming) {
   const Header& header = incoming.header;
-  const auto freed = freed_.find(header.communicator);
-  if (freed != freed_.end() && not_after(header.epoch, freed->second)) return;
+  if (is_past(header.communicator, header.epoch)) return;
   const auto present = all_.find(header.communicator);
   if (present != all_.end() && not_after(header.epoch, present->second->epoch)) return;
   if (spilled_.count(identity(header)) != 0) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -34,6 +35,8 @@ class Communicators {
   /// See NativeEngine::add_switches.
   void add_switches(std::uint32_t number, const CallTree* tree, std::span<const std::uint32_t> switches);
   void free(std::uint32_t number);
+  /// See Engine::settle_numbers.
+  void settle(std::uint32_t below);
 
   /// The communicator of that number and epoch, or null.
   Communicator* find(std::uint32_t number, std::uint16_t epoch);
@@ -106,7 +109,10 @@ class Communicators {
   KnownTuning rules_;
   FastPath::Watch& watch_;
   std::unordered_map<std::uint32_t, std::unique_ptr<Communicator>> all_;
-  std::unordered_map<std::uint32_t, std::uint16_t> freed_;  ///< number -> epoch freed last
+  /// Of a number that was used and has no communicator: whether one of this epoch is of the past.
+  bool is_past(std::uint32_t number, std::uint16_t epoch) const;
+  std::map<std::uint32_t, std::uint16_t> freed_;  ///< number -> epoch freed last, from `settled_` on
+  std::uint32_t settled_ = 0;                     ///< lower ones are not made any more
   std::vector<Held> held_;
   std::size_t held_bytes_ = 0;
   std::set<Identity> spilled_;       ///< for these too much has come: they are revoked as they are made

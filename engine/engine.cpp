@@ -924,6 +924,11 @@ void NativeEngine::free_communicator(std::uint32_t number) {
   impl_->wake_waiting();
 }
 
+void NativeEngine::settle_numbers(std::uint32_t below) noexcept {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->communicators.settle(below);
+}
+
 void NativeEngine::name_communicator(std::uint32_t communicator, const std::string& name) {
   const std::lock_guard lock(impl_->mutex);
   impl_->communicators.get(communicator).name(name);

@@ -219,6 +219,8 @@ class Engine {
   virtual void conclude(std::uint32_t /*number*/) {}
   /// Frees it. Calls in flight on it fail with kFreedCommunicator. Throws Error if there is none.
   virtual void free_communicator(std::uint32_t number) = 0;
+  /// Of numbers below this one no communicator is made here any more: nothing need be kept of those that were freed.
+  virtual void settle_numbers(std::uint32_t below) noexcept = 0;
   /// What people call a communicator, in errors and in its flight record, where the engine has one; empty: nothing.
   virtual void name_communicator(std::uint32_t communicator, const std::string& name) = 0;
   /// Default deadline of calls on a communicator.
@@ -339,6 +341,7 @@ class NativeEngine final : public Engine {
   void add_switches(std::uint32_t number, const CallTree* tree, std::span<const std::uint32_t> switches);
   void conclude(std::uint32_t number) override;
   void free_communicator(std::uint32_t number) override;
+  void settle_numbers(std::uint32_t below) noexcept override;
   void name_communicator(std::uint32_t communicator, const std::string& name) override;
   void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) override;
   std::uint32_t rank(std::uint32_t communicator) const override;

@@ -107,6 +107,8 @@ struct DeviceCalls {
   void create(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
               const Agreement& agreed, const Grouping& grouping);
   void free(std::uint32_t number);
+  /// See Engine::settle_numbers.
+  void settle(std::uint32_t below);
   void revoke(Group& of, ErrorCode code, const std::string& reason, bool tell);
   /// Tells the device which communicators were revoked.
   void mark_revoked();
@@ -278,7 +280,8 @@ struct DeviceCalls {
   LoadedPrograms programs{*device};
   std::map<std::uint32_t, std::unique_ptr<Group>> groups;
   std::list<std::unique_ptr<Group>> retiring;  ///< freed, but the device is still at calls of theirs
-  std::set<std::uint32_t> freed;
+  std::set<std::uint32_t> freed;               ///< from `settled` on
+  std::uint32_t settled = 0;                   ///< communicators of lower numbers are not made any more
   std::map<std::pair<std::uint32_t, std::uint16_t>, std::pair<ErrorCode, std::string>> revoked_early;
   std::unordered_map<CallId, std::unique_ptr<Work>> works;
   std::list<Work*> queue;

@@ -17,7 +17,7 @@ void DeviceCalls::bring_up() {
 DeviceCalls::Group& DeviceCalls::group(std::uint32_t number) {
   const auto found = groups.find(number);
   if (found != groups.end()) return *found->second;
-  if (freed.count(number) != 0) {
+  if (number < settled || freed.count(number) != 0) {
     throw Error(ErrorCode::kFreedCommunicator, formatted("communicator {} was freed", number));
   }
   throw Error(ErrorCode::kInvalidArgument, formatted("there is no communicator {}", number));
@@ -109,7 +109,13 @@ void DeviceCalls::free(std::uint32_t number) {
   // The place is not given to others while the device is still at a call there.
   if (leaving.on_device != 0) retiring.push_back(std::move(found->second));
   groups.erase(found);
-  freed.insert(number);
+  if (number >= settled) freed.insert(number);
+}
+
+void DeviceCalls::settle(std::uint32_t below) {
+  settled = std::max(settled, below);
+  freed.erase(freed.begin(), freed.lower_bound(settled));
+  revoked_early.erase(revoked_early.begin(), revoked_early.lower_bound({settled, 0}));
 }
 
 void DeviceCalls::revoke(Group& of, ErrorCode code, const std::string& reason, bool tell) {

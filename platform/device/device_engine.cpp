@@ -144,6 +144,11 @@ void DeviceEngine::free_communicator(std::uint32_t number) {
   calls_->free(number);
 }
 
+void DeviceEngine::settle_numbers(std::uint32_t below) noexcept {
+  const std::lock_guard lock(calls_->turns);
+  calls_->settle(below);
+}
+
 void DeviceEngine::name_communicator(std::uint32_t communicator, const std::string& name) {
   const std::lock_guard lock(calls_->turns);
   calls_->group(communicator).state.name(name);

@@ -72,6 +72,7 @@ class DeviceEngine final : public Engine {
   void create_communicator(std::uint32_t number, std::uint16_t epoch, std::span<const std::uint32_t> endpoints,
                            const Agreement& agreed, const Grouping& grouping = {}) override;
   void free_communicator(std::uint32_t number) override;
+  void settle_numbers(std::uint32_t below) noexcept override;
   void name_communicator(std::uint32_t communicator, const std::string& name) override;
   void set_timeout(std::uint32_t communicator, std::chrono::microseconds timeout) override;
   std::uint32_t rank(std::uint32_t communicator) const override;

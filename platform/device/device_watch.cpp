@@ -53,7 +53,7 @@ void DeviceCalls::listen() {
     const std::string reason = "the rank at " + hosts->describe(word.endpoint) + " reported: " + word.reason;
     if (found != groups.end() && found->second->state.epoch == word.epoch) {
       revoke(*found->second, code, reason, false);
-    } else if (freed.count(word.communicator) == 0) {
+    } else if (word.communicator >= settled && freed.count(word.communicator) == 0) {
       revoked_early.emplace(std::pair{word.communicator, word.epoch}, std::pair{code, reason});
     }
   }

@@ -179,6 +179,37 @@ TEST_P(Errors, FreedCommunicatorEndsItsCalls) {
   });
 }
 
+TEST_P(Errors, NothingIsKeptOfNumbersThatAreSettled) {
+  run_ranks(2, settings(), [](Rank& self) {
+    const std::vector<std::uint32_t> both{0, 1};
+    self.engine.create_communicator(5, 0, both, self.agreed);
+    self.engine.create_communicator(9, 0, both, self.agreed);
+    self.engine.settle_numbers(7);
+    self.engine.settle_numbers(3);  // which takes nothing back
+    const auto code_of = [](const auto& body) {
+      try {
+        body();
+      } catch (const Error& error) {
+        return error.code();
+      }
+      return ErrorCode::kOk;
+    };
+    EXPECT_EQ(code_of([&] { self.engine.create_communicator(6, 0, both, self.agreed); }), ErrorCode::kInvalidArgument);
+    // Those that live are as they were, and what is freed is known as such.
+    for (const std::uint32_t number : {5U, 9U}) {
+      Buffers buffers;
+      CallRequest call = collective(Collective::kAllreduce, 1, buffers);
+      call.communicator = number;
+      expect_result(self.engine.wait(self.engine.submit(call)), ErrorCode::kOk, {});
+      self.engine.free_communicator(number);
+      EXPECT_EQ(code_of([&] { self.engine.submit(call); }), ErrorCode::kFreedCommunicator);
+    }
+    self.engine.settle_numbers(10);
+    EXPECT_EQ(code_of([&] { self.engine.free_communicator(9); }), ErrorCode::kFreedCommunicator);
+    self.engine.create_communicator(10, 0, both, self.agreed);
+  });
+}
+
 TEST_P(Errors, WhatFollowsAFailedCallFails) {
   run_ranks(1, settings(), [](Rank& self) {
     Buffers buffers;
