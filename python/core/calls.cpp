@@ -24,6 +24,7 @@
 #include "python/core/completions.hpp"
 #include "python/core/memory.hpp"
 #include "python/core/module.hpp"
+#include "python/core/ownership.hpp"
 #include "python/core/quick.hpp"
 #include "python/core/without_gil.hpp"
 #include "unisono/kernels.h"
@@ -112,7 +113,8 @@ struct InFlight {
   Memory src;
   Memory dst;
   std::vector<Memory> arguments{};  ///< of a kernel
-  std::vector<nb::object> calls{};  ///< that were prepared for it
+  std::vector<nb::object> used{};   ///< calls that were prepared for it, and communicators
+  std::shared_ptr<Ownership> of{};  ///< the communicator of a call
 };
 
 /// Functions of operators by the operators' numbers. Guarded by the GIL. A cell is kept for ever, for a call may still
@@ -371,7 +373,9 @@ auto entries_of(const List& counts, std::size_t size, const char* name, bool ran
 
 class Communicator {
  public:
-  explicit Communicator(unisono_communicator* handle) : handle_(handle) {
+  /// `made`: it is not the context's own.
+  Communicator(unisono_communicator* handle, bool made)
+      : handle_(handle), ownership_(std::make_shared<Ownership>(handle, made)) {
     check(unisono_communicator_rank(handle, &rank_));
     check(unisono_communicator_size(handle, &size_));
     number_ = number();
@@ -435,7 +439,16 @@ class Communicator {
   }
 
   void free() const {
-    without_gil([&] { return unisono_communicator_free(handle_); });
+    Outcome outcome;
+    {
+      const WithoutGil released;
+      outcome.code = unisono_communicator_free(handle_);
+      outcome.note();
+    }
+    if (outcome.code == 0 || outcome.code == static_cast<unisono_result>(ErrorCode::kMismatchedCall)) {
+      ownership_->freed();
+    }
+    if (outcome.code != 0) raise(outcome.code, outcome.text);
   }
   void set_timeout(double seconds) const {
     without_gil([&] { return unisono_communicator_set_timeout(handle_, seconds); });
@@ -445,9 +458,10 @@ class Communicator {
   }
 
   Communicator shrink() const {
+    free_dropped();
     unisono_communicator* made = nullptr;
     interruptibly([&] { return unisono_shrink(handle_, &made); });
-    return Communicator(made);
+    return Communicator(made, true);
   }
   std::uint64_t agree(std::uint64_t value) const {
     interruptibly([&] { return unisono_agree(handle_, &value); });
@@ -489,10 +503,10 @@ class Communicator {
     }
   }
 
-  nb::object window(const nb::object& buffer) const {
+  void window(const nb::object& buffer) const {
     auto memory = std::make_unique<Memory>(buffer, "the window", true);
     interruptibly([&] { return unisono_window(handle_, memory->data(), memory->bytes()); });
-    return nb::capsule(memory.release(), [](void* held) noexcept { delete static_cast<Memory*>(held); });
+    ownership_->keep_window(std::move(memory));
   }
 
   /// A call as Python gave it, with everything that its pointers refer to.
@@ -605,7 +619,7 @@ class Communicator {
 
   /// Starts a call, or only prepares it.
   InFlight start(Prepared given, bool starts) const {
-    InFlight made{nullptr, std::move(given.src), std::move(given.dst)};
+    InFlight made{nullptr, std::move(given.src), std::move(given.dst), {}, {}, ownership_};
     Outcome outcome;
     {
       // Starting does work of the engine, and an in-place alltoallv waits for the other ranks.
@@ -725,13 +739,15 @@ class Communicator {
     const unisono_communicator_settings settings{
         sizeof settings, group_size,      eager_limit, timeout, lanes ? 0 : 1, name ? name->c_str() : nullptr,
         group,           streams ? 1 : 0, nullptr,     nullptr};
+    free_dropped();
     unisono_communicator* result = nullptr;
     interruptibly([&] { return make(&settings, &result); });
     if (result == nullptr) return std::nullopt;
-    return Communicator(result);
+    return Communicator(result, true);
   }
 
   unisono_communicator* handle_;
+  std::shared_ptr<Ownership> ownership_;
   std::uint32_t rank_ = 0;
   std::uint32_t size_ = 0;
   std::uint32_t number_ = 0;
@@ -794,7 +810,7 @@ class Context {
   Communicator world() const {
     unisono_communicator* world = nullptr;
     check(unisono_world(handle_, &world));
-    return Communicator(world);
+    return Communicator(world, false);
   }
   std::string dump(bool history) const {
     const char* text = nullptr;
@@ -841,7 +857,7 @@ class Context {
     if (!abandoned().empty()) release_completed();
     std::vector<unisono_kernel_parameter> parameters = kernel_parameters(name);
     std::vector<unisono_kernel_argument> arguments;
-    InFlight made{nullptr, Memory(), Memory(), {}, {}};
+    InFlight made;
     made.arguments.reserve(given.size());
     for (const auto& [kind, datatype, value] : given) {
       unisono_kernel_argument one{};
@@ -853,9 +869,10 @@ class Context {
         one.data = made.arguments.back().data();
         one.bytes = made.arguments.back().bytes();
       } else if (kind == UNISONO_KERNEL_COMMUNICATOR) {
+        made.used.push_back(value);
         one.communicator = nb::cast<const Communicator&>(value).handle();
       } else if (kind == UNISONO_KERNEL_CALL) {
-        made.calls.push_back(value);
+        made.used.push_back(value);
         one.data = nb::cast<const Request&>(value).handle();
       } else {
         const auto bytes = nb::cast<nb::bytes>(value);

@@ -27,7 +27,6 @@ class Calls:
         self._core = core
         self._context = context
         self._number: Final = core.number
-        self._window: object = None
         self._groups: dict[int, list[Request]] = {}  # calls of open groups, by thread
         #: This process's number in the communicator, 0 .. size-1.
         self.rank: Final = core.rank

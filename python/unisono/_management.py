@@ -89,7 +89,10 @@ class ManagementCalls(Calls):
         return StreamPort(lambda _: self._context, port)
 
     def free(self) -> None:
-        """Frees a communicator made by `split`. Calls in flight on it fail."""
+        """Frees a communicator that was made of another one. Not collective. Calls in flight on it fail.
+
+        One that nothing refers to any more, its calls included, is freed when this process makes the next one.
+        """
         self._core.free()
 
     @property
@@ -177,4 +180,4 @@ class ManagementCalls(Calls):
     def window(self, buffer: Any) -> None:
         """Collective. Exposes `buffer` to the peers' `put` and `get`; None exposes nothing."""
         array = None if buffer is None else lasting("window", "the window", buffer)
-        self._window = self._core.window(array)
+        self._core.window(array)
