@@ -12,6 +12,7 @@
 
 #include "collectives/tuning.hpp"
 #include "core/error.hpp"
+#include "core/quoted.hpp"
 #include "cost/pins.hpp"
 
 namespace unisono::cost {
@@ -56,7 +57,7 @@ Determinism determinism_named(const std::string& name) {
   if (name == "size_stable") return Determinism::kSizeStable;
   if (name == "placement_stable") return Determinism::kPlacementStable;
   throw Error(ErrorCode::kInvalidArgument,
-              "determinism is \"" + name + "\"; allowed are fast, run_stable, size_stable and placement_stable");
+              "determinism is " + in_quotes(name) + "; allowed are fast, run_stable, size_stable and placement_stable");
 }
 
 FileInForce file_in_force() {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "core/quoted.hpp"
 #include "core/text.hpp"
 
 namespace unisono::cost::json {
@@ -81,8 +82,8 @@ class Reader {
     const auto has = [said](std::string_view words) { return said.find(words) != std::string_view::npos; };
     if (said.ends_with("; expected end of input")) refuse("something follows the document");
     if (has("number overflow") || has("parsing value - invalid literal") || has("parsing value - invalid number")) {
-      refuse("\"" + word() +
-             "\" is no value; allowed are numbers, strings in quotes, true, false, null, lists and objects");
+      refuse(in_quotes(word()) +
+             " is no value; allowed are numbers, strings in quotes, true, false, null, lists and objects");
     }
     constexpr std::pair<const char*, const char*> kMissing[] = {
         {"parsing value - ", "a value is missing"},

@@ -8,6 +8,7 @@
 #include "collectives/algorithm.hpp"
 #include "collectives/algorithm_name.hpp"
 #include "core/error.hpp"
+#include "core/quoted.hpp"
 
 namespace unisono::cost {
 
@@ -52,8 +53,9 @@ inline NamedAlgorithm algorithm_named(Collective collective, std::string_view te
   const AlgorithmName written(text);
   const int position = find_algorithm(collective, written.name.c_str());
   if (position < 0) {
-    throw Error(ErrorCode::kUnknownAlgorithm, std::string(name_of(collective)) + " has no algorithm \"" + written.name +
-                                                  "\"; there are " + algorithms_text(collective));
+    throw Error(ErrorCode::kUnknownAlgorithm, std::string(name_of(collective)) + " has no algorithm " +
+                                                  in_quotes(written.name) + "; there are " +
+                                                  algorithms_text(collective));
   }
   const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(position)];
   if (const std::string fault = written.fault(algorithm); !fault.empty()) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/quoted.hpp"
 #include "core/text.hpp"
 #include "cost/names.hpp"
 
@@ -16,7 +17,7 @@ constexpr const char* kForm =
     "RANGE as 4K-64K, 64K- or -4K";
 
 [[noreturn]] void refuse(std::string_view pin, const std::string& what) {
-  throw Error(ErrorCode::kInvalidArgument, "UNISONO_ALGORITHM: \"" + std::string(pin) + "\": " + what + "; " + kForm);
+  throw Error(ErrorCode::kInvalidArgument, "UNISONO_ALGORITHM: " + in_quotes(pin) + ": " + what + "; " + kForm);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -34,7 +35,7 @@ std::uint64_t bytes_of_text(std::string_view text, std::string_view pin) {
   if (unit == "M" || unit == "m") shift = 20;
   if (unit == "G" || unit == "g") shift = 30;
   if (error != std::errc{} || (shift == 0 && !unit.empty()) || value > kAnyBytes >> (shift + 1)) {
-    refuse(pin, "\"" + std::string(text) + "\" is no number of bytes");
+    refuse(pin, in_quotes(text) + " is no number of bytes");
   }
   return value << shift;
 }
@@ -53,8 +54,8 @@ Rule pin_of(std::string_view pin) {
   }
   const auto known = collective_named(collective);
   if (!known) {
-    throw Error(ErrorCode::kInvalidArgument, "UNISONO_ALGORITHM: there is no collective \"" + std::string(collective) +
-                                                 "\"; there are " + collectives_text());
+    throw Error(ErrorCode::kInvalidArgument, "UNISONO_ALGORITHM: there is no collective " + in_quotes(collective) +
+                                                 "; there are " + collectives_text());
   }
   Rule rule;
   try {

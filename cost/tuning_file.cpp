@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/error.hpp"
+#include "core/quoted.hpp"
 #include "core/text.hpp"
 #include "cost/json.hpp"
 #include "cost/names.hpp"
@@ -116,7 +117,7 @@ Rule rule_of(const json::Value& value) {
   const json::Value& algorithm = value.at("algorithm");
   const auto known = collective_named(collective.text());
   if (!known)
-    collective.refuse("there is no collective \"" + collective.text() + "\"; there are " + collectives_text());
+    collective.refuse("there is no collective " + in_quotes(collective.text()) + "; there are " + collectives_text());
   try {
     const NamedAlgorithm named = algorithm_named(*known, algorithm.text());
     rule.position = static_cast<std::uint16_t>(named.position);
@@ -175,7 +176,7 @@ TuningFile parse_tuning(std::string_view text) {
   if (const json::Value* hash = document.find("hash")) {
     const std::string found = hash_text(hash_of(file.rules));
     if (hash->text() != found) {
-      hash->refuse("here is \"" + hash->text() + "\", but the rules have " + found +
+      hash->refuse("here is " + in_quotes(hash->text()) + ", but the rules have " + found +
                    ": the file was changed. If that was meant, remove this field");
     }
   }

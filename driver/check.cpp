@@ -8,6 +8,7 @@
 #include "collectives/algorithm_name.hpp"
 #include "core/facts.hpp"
 #include "core/footprint.hpp"
+#include "core/quoted.hpp"
 #include "core/reserved_tags.hpp"
 #include "core/text.hpp"
 #include "core/user_op.hpp"
@@ -134,7 +135,7 @@ void check_algorithm(const unisono_call& given, Call call, const std::string& op
       if (algorithm.collective == call.collective) all += (all.empty() ? "" : ", ") + std::string(algorithm.name);
     }
     throw Error(ErrorCode::kUnknownAlgorithm,
-                operation + ": there is no algorithm \"" + name + "\"; " +
+                operation + ": there is no algorithm " + in_quotes(name) + "; " +
                     (all.empty() ? "the operation has none to choose from" : "there are " + all));
   }
   const Algorithm& algorithm = algorithms()[static_cast<std::size_t>(request.algorithm)];

@@ -1,6 +1,7 @@
 // Communicators of the C interface: how they are made.
 #include "core/lasting.hpp"
 #include "core/log.hpp"
+#include "core/quoted.hpp"
 #include "core/reserved_tags.hpp"
 #include "driver/callbacks.hpp"
 #include "driver/group.hpp"
@@ -20,7 +21,7 @@ std::string checked_name(std::string_view name) {
                                                  "; allowed are the printable ones of ASCII, but for quotation marks");
   }
   if (name.size() > kRecordedName) {
-    throw Error(ErrorCode::kInvalidArgument, "the name \"" + std::string(name) + "\" of a communicator has " +
+    throw Error(ErrorCode::kInvalidArgument, "the name " + in_quotes(name) + " of a communicator has " +
                                                  std::to_string(name.size()) + " characters; allowed are up to " +
                                                  std::to_string(kRecordedName));
   }

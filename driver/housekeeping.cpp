@@ -10,6 +10,7 @@
 
 #include "core/lasting.hpp"
 #include "core/log.hpp"
+#include "core/quoted.hpp"
 #include "cost/in_force.hpp"
 #include "driver/callbacks.hpp"
 #include "driver/group.hpp"
@@ -39,8 +40,8 @@ EngineSettings::Deadlines deadlines_of_environment() {
   if (text == "fail") return EngineSettings::Deadlines::kFail;
   if (text == "warn") return EngineSettings::Deadlines::kWarn;
   if (text == "off") return EngineSettings::Deadlines::kOff;
-  throw Error(ErrorCode::kInvalidArgument, "environment variable UNISONO_DEADLINES is \"" + std::string(text) +
-                                               "\", but should be fail, warn or off");
+  throw Error(ErrorCode::kInvalidArgument,
+              "environment variable UNISONO_DEADLINES is " + in_quotes(text) + ", but should be fail, warn or off");
 }
 static_assert(static_cast<int>(EngineSettings::Deadlines::kFail) == UNISONO_DEADLINE_FAILS - 1 &&
               static_cast<int>(EngineSettings::Deadlines::kOff) == UNISONO_DEADLINE_OFF - 1);

@@ -6,6 +6,7 @@
 
 #include "collectives/build.hpp"
 #include "core/crc32c.hpp"
+#include "core/quoted.hpp"
 
 namespace unisono::driver {
 
@@ -357,8 +358,8 @@ void check_neighbours(const Communicator& communicator, const unisono_call& give
     throw Error(ErrorCode::kInvalidArgument, operation + " has no in-place form; pass both buffers");
   }
   if (given.algorithm != nullptr && *given.algorithm != '\0' && std::string(given.algorithm) != "auto") {
-    throw Error(ErrorCode::kUnknownAlgorithm, operation + ": there is no algorithm \"" + given.algorithm +
-                                                  "\"; the operation has none to choose from");
+    throw Error(ErrorCode::kUnknownAlgorithm, operation + ": there is no algorithm " + in_quotes(given.algorithm) +
+                                                  "; the operation has none to choose from");
   }
   if (given.send_datatypes != nullptr || given.recv_datatypes != nullptr) {
     throw Error(ErrorCode::kInvalidArgument, operation + " has one datatype; none for each edge can be given");

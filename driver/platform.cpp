@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/quoted.hpp"
 #include "cost/in_force.hpp"
 #include "engine/copy_class.hpp"
 #include "network/ofi/make.hpp"
@@ -35,8 +36,8 @@ constexpr std::chrono::microseconds kSimulatedTimeout{50'000};
 
 [[noreturn]] void refuse(const char* name, const char* value, const std::string& allowed) {
   throw Error(ErrorCode::kBootstrap, std::string("environment variable ") + name + " is " +
-                                         (value == nullptr ? "not set" : "\"" + std::string(value) + "\"") +
-                                         ", but should be " + allowed);
+                                         (value == nullptr ? "not set" : in_quotes(value)) + ", but should be " +
+                                         allowed);
 }
 
 int descriptor_of_device() {

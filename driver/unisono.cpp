@@ -18,6 +18,7 @@
 #include "collectives/algorithm.hpp"
 #include "core/lasting.hpp"
 #include "core/log.hpp"
+#include "core/quoted.hpp"
 #include "core/user_op.hpp"
 #include "driver/callbacks.hpp"
 #include "driver/front_door.hpp"
@@ -36,6 +37,9 @@
 namespace unisono::driver {
 
 namespace {
+
+/// Bytes of a user's reason that errors of other ranks contain.
+constexpr std::size_t kMostReason = 1000;
 
 static_assert(UNISONO_ABI_VERSION == kAbiVersion);
 static_assert(
@@ -83,7 +87,7 @@ bool offload_of(const unisono_settings& given) {
   if (text.empty() || text == "0") return false;
   if (text == "1") return true;
   throw Error(ErrorCode::kBootstrap,
-              "environment variable UNISONO_OFFLOAD is \"" + std::string(text) + "\", but should be 0 or 1");
+              "environment variable UNISONO_OFFLOAD is " + in_quotes(text) + ", but should be 0 or 1");
 }
 
 /// A user's settings, ready for a context to begin with.
@@ -226,7 +230,7 @@ unisono_result unisono_thread_job_create_on(uint32_t size, const char* network, 
     const std::string_view name = network == nullptr ? "shm" : network;
     if (name != "shm" && name != "loop") {
       throw Error(ErrorCode::kInvalidArgument,
-                  "a thread job on network \"" + std::string(name) + "\" was asked for; allowed are shm and loop");
+                  "a thread job on network " + in_quotes(name) + " was asked for; allowed are shm and loop");
     }
     const auto carrier = name == "loop" ? SharedJob::Carrier::kLoop : SharedJob::Carrier::kShm;
     result = handle_of<unisono_thread_job>(ThreadJobs::instance().add(std::make_shared<SharedJob>(size, carrier)));
@@ -306,7 +310,7 @@ unisono_result unisono_abort(unisono_context* context, const char* reason) {
     const auto own = context_of(context);
     const auto endpoint = own->endpoint();
     const std::string text =
-        std::string("this rank ended all calls") + (reason == nullptr ? "" : ": ") + (reason == nullptr ? "" : reason);
+        "this rank ended all calls" + (reason == nullptr ? std::string() : ": " + shortened(reason, kMostReason));
     for (const std::uint32_t number : own->numbers()) {
       try {
         endpoint->engine->revoke(number, text);
@@ -393,7 +397,8 @@ unisono_result unisono_communicator_set_timeout(unisono_communicator* communicat
 unisono_result unisono_communicator_revoke(unisono_communicator* communicator, const char* reason) {
   return guarded([&] {
     const auto own = communicator_of(communicator);
-    own->context->endpoint()->engine->revoke(own->number, reason == nullptr ? "no reason was given" : reason);
+    own->context->endpoint()->engine->revoke(
+        own->number, reason == nullptr ? "no reason was given" : shortened(reason, kMostReason));
   });
 }
 

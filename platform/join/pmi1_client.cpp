@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/quoted.hpp"
 #include "core/text.hpp"
 #include "platform/join/pmi.hpp"
-#include "platform/join/pmi_text.hpp"
 
 namespace unisono::join {
 
@@ -12,7 +12,7 @@ PmiLine Pmi1Client::hear(const std::string& command, Deadline deadline, const ch
   if (!line) socket_.fail(formatted("has not answered \"{}\" by the deadline", after));
   auto parsed = parse_pmi_line(*line);
   if (!parsed || parsed->command != command) {
-    socket_.fail(formatted("answered \"{}\" by {}, where \"cmd={}\" was expected", after, shown(*line), command));
+    socket_.fail(formatted("answered \"{}\" by {}, where \"cmd={}\" was expected", after, in_quotes(*line), command));
   }
   return *std::move(parsed);
 }
@@ -49,7 +49,7 @@ bool Pmi1Client::begin(Deadline deadline) {
   const std::string rc = greeting.word("rc");
   const std::string version = greeting.word("pmi_version");
   if (rc != "0" || version != "1") {
-    refused_ = formatted("speaks version {} of PMI (rc {})", shown(version), shown(rc));
+    refused_ = formatted("speaks version {} of PMI (rc {})", in_quotes(version), in_quotes(rc));
     return false;
   }
   constexpr std::uint32_t kLeastValue = 16;
@@ -74,7 +74,8 @@ void Pmi1Client::init(Deadline deadline) {
 void Pmi1Client::put(const std::string& key, const std::string& value, Deadline deadline) {
   const PmiLine answer =
       ask(formatted("cmd=put kvsname={} key={} value={}", store_, key, value), "put_result", deadline);
-  if (answer.word("rc") != "0") socket_.fail(formatted("does not take the key {}: {}", key, shown(answer.word("msg"))));
+  if (answer.word("rc") != "0")
+    socket_.fail(formatted("does not take the key {}: {}", key, in_quotes(answer.word("msg"))));
 }
 
 std::optional<std::string> Pmi1Client::get(const std::string& key, Deadline deadline) {
@@ -90,10 +91,11 @@ bool Pmi1Client::barrier(Deadline deadline) {
   if (!line) return false;
   const auto answer = parse_pmi_line(*line);
   if (!answer || answer->command != "barrier_out") {
-    socket_.fail(formatted("answered \"{}\" by {}, where \"cmd=barrier_out\" was expected", kQuestion, shown(*line)));
+    socket_.fail(
+        formatted("answered \"{}\" by {}, where \"cmd=barrier_out\" was expected", kQuestion, in_quotes(*line)));
   }
   if (const std::string rc = answer->word("rc"); !rc.empty() && rc != "0") {
-    socket_.fail(formatted("could not have all ranks wait for each other: {}", shown(*line)));
+    socket_.fail(formatted("could not have all ranks wait for each other: {}", in_quotes(*line)));
   }
   return true;
 }

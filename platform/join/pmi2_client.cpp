@@ -1,9 +1,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/quoted.hpp"
 #include "core/text.hpp"
 #include "platform/join/pmi.hpp"
-#include "platform/join/pmi_text.hpp"
 #include "platform/join/variables.hpp"
 
 namespace unisono::join {
@@ -16,7 +16,7 @@ std::optional<PmiLine> Pmi2Client::try_ask(std::string_view command, Words words
   if (!parsed || parsed->command != std::string(command) + "-response") {
     // The question without its arguments: a value may be the secret.
     socket_.fail(formatted("answered \"cmd={}\" by {}, where \"cmd={}-response\" was expected", command,
-                           shown(*message), command));
+                           in_quotes(*message), command));
   }
   return parsed;
 }
@@ -25,8 +25,8 @@ PmiLine Pmi2Client::ask(std::string_view command, Words words, Deadline deadline
   auto answer = try_ask(command, words, deadline);
   if (!answer) socket_.fail(formatted("has not answered \"cmd={}\" by the deadline", command));
   if (answer->word("rc") != "0") {
-    socket_.fail(
-        formatted("refuses \"cmd={}\": rc {}, {}", command, shown(answer->word("rc")), shown(answer->word("errmsg"))));
+    socket_.fail(formatted("refuses \"cmd={}\": rc {}, {}", command, in_quotes(answer->word("rc")),
+                           in_quotes(answer->word("errmsg"))));
   }
   return *std::move(answer);
 }
@@ -38,12 +38,13 @@ bool Pmi2Client::begin(Deadline deadline) {
   if (!line) socket_.fail("has not answered \"cmd=init\" by the deadline");
   const auto greeting = parse_pmi_line(*line);
   if (!greeting || greeting->command != "response_to_init") {
-    socket_.fail(formatted("answered \"cmd=init\" by {}, where \"cmd=response_to_init\" was expected", shown(*line)));
+    socket_.fail(
+        formatted("answered \"cmd=init\" by {}, where \"cmd=response_to_init\" was expected", in_quotes(*line)));
   }
   const std::string rc = greeting->word("rc");
   const std::string version = greeting->word("pmi_version");
   if (rc != "0" || version != "2") {
-    refused_ = formatted("speaks version {} of PMI (rc {})", shown(version), shown(rc));
+    refused_ = formatted("speaks version {} of PMI (rc {})", in_quotes(version), in_quotes(rc));
     return false;
   }
   const std::string job = variable("PMI_JOBID").value_or("");
@@ -79,7 +80,7 @@ bool Pmi2Client::barrier(Deadline deadline) {
   const auto answer = try_ask("kvs-fence", {}, deadline);
   if (!answer) return false;
   if (const std::string rc = answer->word("rc"); rc != "0") {
-    socket_.fail(formatted("could not have all ranks wait for each other: rc {}", shown(rc)));
+    socket_.fail(formatted("could not have all ranks wait for each other: rc {}", in_quotes(rc)));
   }
   return true;
 }

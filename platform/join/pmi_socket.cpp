@@ -8,9 +8,9 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "core/quoted.hpp"
 #include "core/text.hpp"
 #include "platform/join/pmi.hpp"
-#include "platform/join/pmi_text.hpp"
 
 namespace unisono::join {
 
@@ -55,7 +55,8 @@ bool PmiSocket::hear(Deadline deadline) {
       heard_.append(piece.data(), static_cast<std::size_t>(bytes));
       return true;
     }
-    if (bytes == 0) fail("has closed the connection" + (heard_.empty() ? "" : " in the middle of " + shown(heard_)));
+    if (bytes == 0)
+      fail("has closed the connection" + (heard_.empty() ? "" : " in the middle of " + in_quotes(heard_)));
     if (errno == EINTR) continue;
     if (errno == ECONNRESET) fail("has closed the connection");
     if (errno != EAGAIN && errno != EWOULDBLOCK) fail(formatted("cannot be heard: {}", std::strerror(errno)));
@@ -77,7 +78,7 @@ std::optional<std::string> PmiSocket::line(Deadline deadline) {
       return line;
     }
     if (heard_.size() >= kMaxPmiLine) {
-      fail(formatted("said a line of more than {} bytes: {}", kMaxPmiLine, shown(heard_)));
+      fail(formatted("said a line of more than {} bytes: {}", kMaxPmiLine, in_quotes(heard_)));
     }
     if (!hear(deadline)) return std::nullopt;
   }
@@ -95,7 +96,7 @@ std::optional<std::string> PmiSocket::message(Deadline deadline) {
   // Some end it earlier, with blanks behind.
   const bool whole = fault == std::errc() && std::all_of(stop, end, [](char c) { return c == ' '; });
   if (!whole || bytes == 0 || bytes > kMaxPmiLine - kPlaces) {
-    fail(formatted("said {}, where the length of a message of 1 to {} bytes was expected", shown(heard_),
+    fail(formatted("said {}, where the length of a message of 1 to {} bytes was expected", in_quotes(heard_),
                    kMaxPmiLine - kPlaces));
   }
   while (heard_.size() < kPlaces + bytes) {
@@ -111,7 +112,8 @@ std::uint32_t PmiSocket::number(const PmiLine& line, const std::string& name, st
   std::uint32_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (fault != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-    fail(formatted("said {} as {} in \"cmd={}\"; allowed are {} to {}", shown(text), name, line.command, least, most));
+    fail(formatted("said {} as {} in \"cmd={}\"; allowed are {} to {}", in_quotes(text), name, line.command, least,
+                   most));
   }
   return value;
 }

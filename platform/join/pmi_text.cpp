@@ -1,20 +1,9 @@
-#include "platform/join/pmi_text.hpp"
-
 #include <algorithm>
 
 #include "core/text.hpp"
 #include "platform/join/pmi.hpp"
 
 namespace unisono::join {
-
-std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 80;
-  std::string cut(text.substr(0, kMost));
-  for (char& c : cut) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  return "\"" + cut + (text.size() > kMost ? "\"…" : "\"");
-}
 
 std::string PmiLine::word(const std::string& name) const {
   const auto found = words.find(name);

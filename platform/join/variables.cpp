@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/error.hpp"
+#include "core/quoted.hpp"
 
 namespace unisono::join {
 
@@ -14,7 +15,7 @@ std::optional<std::string> variable(const char* name) {
 
 void refuse(const char* name, const std::optional<std::string>& value, const std::string& allowed) {
   throw Error(ErrorCode::kBootstrap, std::string("environment variable ") + name + " is " +
-                                         (value ? "\"" + *value + "\"" : "not set") + ", but should be " + allowed);
+                                         (value ? in_quotes(*value) : "not set") + ", but should be " + allowed);
 }
 
 std::uint32_t whole_number(const char* name, std::uint32_t least, std::uint32_t most, const std::string& allowed) {

@@ -12,6 +12,7 @@ from . import _core
 from ._arrays import Array
 from ._options import CommunicatorSettings
 from ._spec import Datatype, Func
+from ._texts import shown
 from .errors import InvalidArgumentError, InvalidCountError, InvalidDatatypeError, InvalidOpError
 from .operator import Operator
 from .request import Request
@@ -30,7 +31,7 @@ def wire_datatype(operation: str, given: Any) -> Datatype:
     found = _WIRE.get(given) if isinstance(given, str) else None
     if found is None:
         raise InvalidDatatypeError(
-            f"{operation}: wire_datatype is {given!r}; allowed are {', '.join(map(repr, _WIRE))} and None"
+            f"{operation}: wire_datatype is {shown(given)}; allowed are {', '.join(map(repr, _WIRE))} and None"
         )
     return found
 
@@ -42,15 +43,16 @@ def factor(operation: str, name: str, given: Any) -> float | None:
             raise TypeError
         return None if given is None else float(given)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last one of torch's tensors
-        raise InvalidArgumentError(f"{operation}: {name} is {given!r}; pass a number, or None") from None
+        raise InvalidArgumentError(f"{operation}: {name} is {shown(given)}; pass a number, or None") from None
 
 
 def func_of(operation: str, op: AnyOp) -> Func:
     if isinstance(op, Operator):
         return op.func
-    found = op if isinstance(op, Func) else _OPS.get(str(op))
+    given: Any = op
+    found = given if isinstance(given, Func) else _OPS.get(given) if isinstance(given, str) else None
     if found is None or found == Func.NONE:
-        raise InvalidOpError(f"{operation}: op is {op!r}; allowed are {', '.join(_OPS)}")
+        raise InvalidOpError(f"{operation}: op is {shown(op)}; allowed are {', '.join(_OPS)}")
     return found
 
 
@@ -61,9 +63,9 @@ def integer(operation: str, name: str, value: Any) -> int:
             raise TypeError
         number = index(value)
     except TypeError:
-        raise InvalidArgumentError(f"{operation}: {name} is {value!r}; pass an integer") from None
+        raise InvalidArgumentError(f"{operation}: {name} is {shown(value)}; pass an integer") from None
     if not -(1 << 63) <= number < 1 << 63:
-        raise InvalidArgumentError(f"{operation}: {name} is {number}; pass an integer of 64 bits")
+        raise InvalidArgumentError(f"{operation}: {name} is {shown(number)}; pass an integer of 64 bits")
     return number
 
 
@@ -73,8 +75,8 @@ def seconds_of(operation: str, value: Any) -> float:
         if isinstance(value, str | bytes | bool):
             raise TypeError
         seconds = float(value)
-    except (TypeError, ValueError):
-        raise InvalidArgumentError(f"{operation}: timeout is {value!r}; pass a number of seconds") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgumentError(f"{operation}: timeout is {shown(value)}; pass a number of seconds") from None
     if not 0 < seconds <= _LONGEST:
         raise InvalidArgumentError(
             f"{operation}: timeout is {value} s; allowed are more than 0 s, up to 10 years, or None for the default"
@@ -86,7 +88,7 @@ def name_of(operation: str, given: Any) -> str:
     """A communicator's name; its length is for the library to look at."""
     if given is None or (isinstance(given, str) and given.isascii() and "\0" not in given):
         return given or ""
-    raise InvalidArgumentError(f"{operation}: name is {given!r}; pass a text of ASCII, or None")
+    raise InvalidArgumentError(f"{operation}: name is {shown(given)}; pass a text of ASCII, or None")
 
 
 def hints_of(operation: str, settings: CommunicatorSettings) -> tuple[int, int, float, bool, str, int, bool]:
@@ -112,10 +114,10 @@ def hints_of(operation: str, settings: CommunicatorSettings) -> tuple[int, int, 
     timeout = settings.get("timeout")
     lanes: Any = settings.get("lanes", True)
     if not isinstance(lanes, bool):
-        raise InvalidArgumentError(f"{operation}: lanes is {lanes!r}; allowed are True and False")
+        raise InvalidArgumentError(f"{operation}: lanes is {shown(lanes)}; allowed are True and False")
     streams: Any = settings.get("streams", False)
     if not isinstance(streams, bool):
-        raise InvalidArgumentError(f"{operation}: streams is {streams!r}; allowed are True and False")
+        raise InvalidArgumentError(f"{operation}: streams is {shown(streams)}; allowed are True and False")
     seconds = 0.0 if timeout is None else seconds_of(operation, timeout)
     name = name_of(operation, settings.get("name"))
     return group_size, eager_limit, seconds, lanes, name, 0 if group is None else group + 1, streams
@@ -126,7 +128,7 @@ def ranks_of(operation: str, given: Iterable[int]) -> list[int]:
     ranks = [integer(operation, "a rank", rank) for rank in given]
     for rank in ranks:
         if not 0 <= rank < 1 << 32:
-            raise InvalidArgumentError(f"{operation}: {rank} is in the list; ranks are 0 and more")
+            raise InvalidArgumentError(f"{operation}: {shown(rank)} is in the list; ranks are 0 and more")
     return ranks
 
 
@@ -136,7 +138,7 @@ def requests_of(operation: str, given: Any) -> list[_core.Request]:
     except TypeError:
         requests = [None]
     if not all(isinstance(request, Request) for request in requests):
-        raise InvalidArgumentError(f"{operation}: wait_for is {given!r}; pass a list of unisono.Request")
+        raise InvalidArgumentError(f"{operation}: wait_for is {shown(given)}; pass a list of unisono.Request")
     for position, request in enumerate(requests):
         if request._unpacks:
             raise InvalidArgumentError(
@@ -153,5 +155,5 @@ def integers(operation: str, name: str, values: Sequence[int] | Array | None) ->
         return [index(value) for value in values]
     except TypeError:
         raise InvalidCountError(
-            f"{operation}: {name} is {values!r}; pass a sequence of integers, one per rank"
+            f"{operation}: {name} is {shown(values)}; pass a sequence of integers, one per rank"
         ) from None

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._spec import Datatype
+from ._texts import shown
 from .errors import InvalidArgumentError, InvalidDatatypeError, NoMemoryError, ReadOnlyBufferError
 
 Array = npt.NDArray[Any]
@@ -66,7 +67,7 @@ def pair_dtype(name: str | Datatype) -> np.dtype[Any]:
         if name in (datatype, datatype.name.lower()):
             return dtype
     allowed = ", ".join(datatype.name.lower() for datatype in _PAIRS)
-    raise InvalidDatatypeError(f"pair_dtype: {name!r} is no pair; allowed are {allowed}")
+    raise InvalidDatatypeError(f"pair_dtype: {shown(name)} is no pair; allowed are {allowed}")
 
 
 def _pair(dtype: np.dtype[Any]) -> Datatype | None:
@@ -151,7 +152,7 @@ def dtype_for(datatype: Datatype) -> np.dtype[Any]:
             return dtype
     if datatype in _PAIRS:
         return _PAIRS[datatype]
-    raise ValueError(f"{datatype!r} has no elements")
+    raise ValueError(f"{shown(datatype)} has no elements")
 
 
 def as_array(operation: str, name: str, given: Any) -> Array:
@@ -283,12 +284,14 @@ def allocated_array(
         lengths = [-1]
     if any(length < 0 for length in lengths):
         raise InvalidArgumentError(
-            f"{operation}: shape is {shape!r}; pass a number of elements, or a sequence of lengths of 0 and more"
+            f"{operation}: shape is {shown(shape)}; pass a number of elements, or a sequence of lengths of 0 and more"
         )
     try:
         kind = np.dtype(dtype)
     except TypeError as failure:
-        raise InvalidDatatypeError(f"{operation}: dtype is {dtype!r}, which is none of NumPy's: {failure}") from None
+        raise InvalidDatatypeError(
+            f"{operation}: dtype is {shown(dtype)}, which is none of NumPy's: {failure}"
+        ) from None
     if kind.hasobject or kind.itemsize == 0:
         raise InvalidDatatypeError(
             f"{operation}: dtype is {kind}; elements that other processes are to read have a size and hold no objects"

@@ -11,6 +11,7 @@ from ._arrays import Array
 from ._buffers import NO_LAYOUT, Arguments, Buffers, Call, Layout
 from ._options import Options
 from ._spec import MAX_COUNT, Collective, Func
+from ._texts import shown, text_of
 from .errors import InvalidArgumentError, InvalidCountError, InvalidDatatypeError
 from .graph import Graph
 from .program import Program
@@ -108,11 +109,11 @@ class Calls:
         timeout = options.get("timeout")
         algorithm = options.get("algorithm")
         operation = buffers.operation
-        if algorithm is not None and not isinstance(algorithm, str):
-            raise InvalidArgumentError(f"{operation}: algorithm is {algorithm!r}; pass its name, or None")
+        if algorithm is not None:
+            text_of(operation, "algorithm", algorithm, "pass its name, or None,")
         starts = options.get("start", True)
         if not isinstance(starts, bool):
-            raise InvalidArgumentError(f"{operation}: start is {starts!r}; allowed are True and False")
+            raise InvalidArgumentError(f"{operation}: start is {shown(starts)}; allowed are True and False")
         if not starts:
             buffers.need_lasting(
                 "start=False means a call that uses its buffers in place, at each start", of_values=True

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from . import _core
+from ._texts import shown
 from .errors import BootstrapError, InvalidArgumentError, UnisonoError
 
 T = TypeVar("T")
@@ -36,13 +37,13 @@ class Store(Protocol):
 def place(rank: int | None, size: int | None) -> tuple[int, int]:
     """Rank and size as they are given, or as the environment says them."""
     if (rank is None) != (size is None):
-        raise InvalidArgumentError(f"init: rank is {rank!r}, size is {size!r}; pass both, or neither")
+        raise InvalidArgumentError(f"init: rank is {shown(rank)}, size is {shown(size)}; pass both, or neither")
     given: Any
     for name, given, least in (("rank", rank, 0), ("size", size, 1)):
         if given is not None and (
             isinstance(given, bool) or not isinstance(given, int) or not least <= given < 1 << 31
         ):
-            raise InvalidArgumentError(f"init: {name} is {given!r}; pass an integer from {least}")
+            raise InvalidArgumentError(f"init: {name} is {shown(given)}; pass an integer from {least}")
     if rank is not None and size is not None:
         return rank, size
     found: tuple[int, int] | None = None

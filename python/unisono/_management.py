@@ -16,6 +16,7 @@ from ._calls import Calls
 from ._options import CommunicatorSettings, CommunicatorState, LastAlgorithm
 from ._signatures import options_by_name
 from ._spec import Capability
+from ._texts import text_of
 from .errors import InvalidArgumentError
 from .stream import StreamPort
 
@@ -134,7 +135,7 @@ class ManagementCalls(Calls):
 
     def revoke(self, reason: str) -> None:
         """Fails the communicator on all reachable members: calls in flight and later ones raise `RevokedError`."""
-        self._core.revoke(reason)
+        self._core.revoke(text_of("revoke", "reason", reason))
 
     def shrink(self) -> Communicator:
         """Collective over the ranks that are left: a communicator of them, in their order, after others have died.

@@ -8,6 +8,7 @@ from operator import index
 from typing import Any
 
 from ._spec import Collective, Func
+from ._texts import shown
 from .errors import InvalidArgumentError, InvalidCountError, InvalidOpError, InvalidRootError
 
 COLLECTIVES = {each.name.lower(): each for each in Collective if Collective.BCAST <= each < Collective.PROGRAM}
@@ -44,11 +45,11 @@ class Meaning:
         found = collective if isinstance(collective, Collective) else COLLECTIVES.get(collective)
         if found is None:
             raise InvalidArgumentError(
-                f"a program meant as {collective!r} was given; allowed are {', '.join(COLLECTIVES)}"
+                f"a program meant as {shown(collective)} was given; allowed are {', '.join(COLLECTIVES)}"
             )
         func = Func.NONE if op is None else op if isinstance(op, Func) else OPS.get(op)
         if func is None:
-            raise InvalidOpError(f"{found.name.lower()}: op is {op!r}; allowed are {', '.join(OPS)}")
+            raise InvalidOpError(f"{found.name.lower()}: op is {shown(op)}; allowed are {', '.join(OPS)}")
         if root is not None and index(root) < 0:
             raise InvalidRootError(f"{found.name.lower()}: root {root} was given; ranks begin at 0")
         every = [] if count is None else [index(count)]
@@ -78,10 +79,10 @@ class Meaning:
                 found = [int(each) for each in value.replace("/", ",").split(",")]
             else:
                 raise InvalidArgumentError(
-                    f"{text!r} has the part {part!r}; the form is {FORM}, and ops are {', '.join(OPS)}"
+                    f"{shown(text)} has the part {shown(part)}; the form is {FORM}, and ops are {', '.join(OPS)}"
                 )
             if name in given:
-                raise InvalidArgumentError(f"{text!r} names {name} twice; the form is {FORM}")
+                raise InvalidArgumentError(f"{shown(text)} names {name} twice; the form is {FORM}")
             given[name] = found
         return cls.of(collective, **given)
 

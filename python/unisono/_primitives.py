@@ -14,6 +14,7 @@ from ._messages import ANY_SOURCE, ANY_TAG, Status, peer_of, status_for
 from ._options import Options
 from ._signatures import options_by_name
 from ._spec import Collective, Func
+from ._texts import shown
 from .errors import InvalidArgumentError, UnisonoError, UnknownAlgorithmError, UnsupportedError
 from .operator import Operator
 from .program import Program
@@ -171,7 +172,7 @@ class PrimitiveCalls(Calls):
         told = call.arguments
         if told.algorithm is not None:
             raise UnknownAlgorithmError(
-                f"sendrecv: there is no algorithm {told.algorithm!r}; the operation has none to choose from"
+                f"sendrecv: there is no algorithm {shown(told.algorithm)}; the operation has none to choose from"
             )
         if told.pre_scale is not None or told.post_scale is not None:
             raise UnsupportedError("sendrecv: a factor was given, but nothing is reduced; leave it out")

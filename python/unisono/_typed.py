@@ -15,6 +15,7 @@ from ._options import Options
 from ._order import once_ordered
 from ._signatures import options_by_name
 from ._spec import MAX_COUNT, Collective
+from ._texts import shown
 from .errors import InvalidCountError, InvalidDatatypeError
 from .request import Request
 
@@ -107,7 +108,7 @@ class TypedCalls(CollectiveCalls):
         try:
             dtypes = [np.dtype(dtype) for dtype in given]
         except TypeError as failure:
-            raise InvalidDatatypeError(f"alltoallw: {name} is {given!r}; pass a dtype for each rank") from failure
+            raise InvalidDatatypeError(f"alltoallw: {name} is {shown(given)}; pass a dtype for each rank") from failure
         elements = [elements_of("alltoallw", f"{name}[{i}]", dtype, computes=False) for i, dtype in enumerate(dtypes)]
         counts = layout.counts
         if counts is not None and len(counts) == len(elements):

@@ -21,6 +21,7 @@ from . import _core
 from ._arrays import Array
 from ._joining import Store, join
 from ._signatures import options_by_name
+from ._texts import shown, text_of
 from ._torch import shared_factories
 from .communicator import Communicator
 from .errors import InvalidArgumentError, RevokedError, UnisonoError, WrongProcessError
@@ -99,29 +100,37 @@ def _settings(given: ContextSettings) -> tuple[int, int, int, float, int, int, i
     for name in ("eager_limit", "segment_bytes", "rx_buffer_count"):
         value: Any = given.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
-            raise InvalidArgumentError(f"{name} is {value!r}; allowed are integers from 0 (default) to {(1 << 32) - 1}")
+            raise InvalidArgumentError(
+                f"{name} is {shown(value)}; allowed are integers from 0 (default) to {(1 << 32) - 1}"
+            )
         sizes.append(value)
     seconds: Any = given.get("timeout", 0.0)
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise InvalidArgumentError(f"timeout is {seconds!r}; pass a number of seconds, 0 for the default")
+    try:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+            raise TypeError
+        timeout = float(seconds)
+    except (TypeError, OverflowError):
+        raise InvalidArgumentError(
+            f"timeout is {shown(seconds)}; pass a number of seconds, 0 for the default"
+        ) from None
     switches = []
     for name in ("lanes", "offload"):
         switch: Any = given.get(name)
         if name in given and not isinstance(switch, bool):
-            raise InvalidArgumentError(f"{name} is {switch!r}; allowed are True and False")
+            raise InvalidArgumentError(f"{name} is {shown(switch)}; allowed are True and False")
         switches.append(0 if name not in given else 1 if switch else -1)
     determinism = given.get("determinism")
     if determinism is not None and determinism not in _MODES:
-        raise InvalidArgumentError(f"determinism is {determinism!r}; allowed are {', '.join(_MODES)}, or None")
+        raise InvalidArgumentError(f"determinism is {shown(determinism)}; allowed are {', '.join(_MODES)}, or None")
     mode = 0 if determinism is None else 1 + _MODES.index(determinism)
     algorithms: Any = given.get("algorithms")
-    if algorithms is not None and not isinstance(algorithms, str):
-        raise InvalidArgumentError(f"algorithms is {algorithms!r}; pass a text such as 'allreduce=ring', or None")
+    if algorithms is not None:
+        text_of("settings", "algorithms", algorithms, "pass a text such as 'allreduce=ring', or None,")
     deadlines = given.get("deadlines")
     if deadlines is not None and deadlines not in _DEADLINES:
-        raise InvalidArgumentError(f"deadlines is {deadlines!r}; allowed are {', '.join(_DEADLINES)}, or None")
+        raise InvalidArgumentError(f"deadlines is {shown(deadlines)}; allowed are {', '.join(_DEADLINES)}, or None")
     then = 0 if deadlines is None else 1 + _DEADLINES.index(deadlines)
-    return sizes[0], sizes[1], sizes[2], float(seconds), switches[0], switches[1], mode, algorithms, then
+    return sizes[0], sizes[1], sizes[2], timeout, switches[0], switches[1], mode, algorithms, then
 
 
 @options_by_name
@@ -216,7 +225,7 @@ class Context:
         Calls that other threads wait for end within 100 ms, later ones at once. The members are told, and their calls
         end, too. Afterwards only `reset`, `shrink` and `close` are of use.
         """
-        self._living("abort").abort(reason)
+        self._living("abort").abort(text_of("abort", "reason", reason))
 
     def _living(self, what: str) -> _core.Context:
         if self._core is None:
@@ -348,10 +357,10 @@ class ThreadJob(Generic[T]):
         most = {"shm": 1024, "loop": 16384}.get(network)
         if most is None:
             raise InvalidArgumentError(
-                f"a thread job on network {network!r} was asked for; allowed are 'shm' and 'loop'"
+                f"a thread job on network {shown(network)} was asked for; allowed are 'shm' and 'loop'"
             )
         if isinstance(ranks, bool) or not isinstance(ranks, int) or not 1 <= ranks <= most:
-            raise InvalidArgumentError(f"a thread job of {size!r} ranks was asked for; allowed are 1 to {most}")
+            raise InvalidArgumentError(f"a thread job of {shown(size)} ranks was asked for; allowed are 1 to {most}")
         self.size = size
         self._network = network
         self._settings = _settings(settings)

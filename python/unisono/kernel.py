@@ -12,6 +12,7 @@ from . import _core
 from ._arguments import requests_of, seconds_of
 from ._arrays import dtype_for, elements_of, is_value, readable, writable
 from ._spec import Collective, Datatype
+from ._texts import shown, text_of
 from .errors import InvalidArgumentError
 from .request import Request
 
@@ -37,11 +38,9 @@ class Kernel:
     __slots__ = ("_living", "_parameters", "name")
 
     def __init__(self, living: Callable[[str], CoreContext], name: str) -> None:
-        if not isinstance(name, str):
-            raise InvalidArgumentError(f"kernel: name is {name!r}; pass a text")
         self._living = living
         #: As the library has it.
-        self.name: Final = name
+        self.name: Final = text_of("kernel", "name", name)
         self._parameters: Final = living("kernel").kernel_parameters(name)
 
     def __repr__(self) -> str:
@@ -111,7 +110,7 @@ def _scalar(title: str, name: str, value: Any, dtype: npt.DTypeLike, needed: str
     kind = np.dtype(dtype).kind
     allowed = {"f": (int, float, np.integer, np.floating), "b": (bool, np.bool_)}.get(kind, (int, np.integer))
     if not isinstance(value, allowed) or (kind != "b" and isinstance(value, bool | np.bool_)):
-        raise InvalidArgumentError(f"{title}: {name} is {value!r}, a {type(value).__name__}; {needed}")
+        raise InvalidArgumentError(f"{title}: {name} is {shown(value)}, a {type(value).__name__}; {needed}")
     try:
         return np.asarray(value, dtype).tobytes()
     except (OverflowError, ValueError):

@@ -10,6 +10,7 @@ import numpy as np
 from . import _core
 from ._arrays import Array, dtype_for
 from ._spec import Datatype, Func
+from ._texts import shown, text_of
 from .errors import InvalidArgumentError, operator_raised
 
 _LONGEST = 160  # bytes of what an exception says that travel to the other ranks
@@ -35,7 +36,7 @@ class Operator:
 
     def __init__(self, name: str, function: Callable[[Array, Array], Any], *, commutative: bool = True) -> None:
         if not callable(function):
-            raise InvalidArgumentError(f"Operator: function is {function!r}; pass a function of two arrays")
+            raise InvalidArgumentError(f"Operator: function is {shown(function)}; pass a function of two arrays")
 
         def apply(a: memoryview, b: memoryview, out: memoryview, datatype: int) -> str | None:
             dtype = dtype_for(Datatype(datatype))
@@ -55,7 +56,8 @@ class Operator:
 
         self.name = name
         self.commutative = commutative
-        self._func: Func | None = Func(_core.create_op(name, apply, commutative))
+        made = _core.create_op(text_of("Operator", "name", name), apply, commutative)
+        self._func: Func | None = Func(made)
 
     @property
     def func(self) -> Func:

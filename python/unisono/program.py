@@ -31,6 +31,7 @@ from ._spec import (
     RemoteAddress,
     RemoteKind,
 )
+from ._texts import cut, shown
 from .errors import InvalidArgumentError, MalformedProgramError
 
 _WINDOW = 32  # moves of a call in flight (docs/model.md, rule 8)
@@ -325,7 +326,7 @@ class Builder:
         for step in steps:
             if not isinstance(step, Step):
                 self._refuse(
-                    f"{what} is {given!r}; pass what move() returned, or a list of that: "
+                    f"{what} is {shown(given)}; pass what move() returned, or a list of that: "
                     f"first = p.move(...), then p.move(..., {what}=first)"
                 )
             if step.rank != self.rank:
@@ -342,7 +343,7 @@ class Builder:
         for name, given in slots.items():
             allowed, words = _SLOTS[name]
             if given is not None and not isinstance(given, allowed):
-                self._refuse(f"{name} is {given!r}; allowed are {words}")
+                self._refuse(f"{name} is {shown(given)}; allowed are {words}")
 
     def _peer(self, other: Message | RemoteSlice) -> tuple[int, PeerMode]:
         if isinstance(other.peers, int):
@@ -399,7 +400,7 @@ class Program:
             data = Path(path).read_bytes()
         except OSError as failure:
             raise InvalidArgumentError(
-                f"the program file {os.fspath(path)} cannot be read: {failure.strerror}"
+                f"the program file {cut(str(path))} cannot be read: {failure.strerror}"
             ) from failure
         try:
             return cls(data)
@@ -520,7 +521,7 @@ def _datatype(given: str | Datatype) -> Datatype:
     names = {kind.name.lower(): kind for kind in Datatype if kind != Datatype.NONE}
     found = given if isinstance(given, Datatype) else names.get(given)
     if found is None or found == Datatype.NONE:
-        raise InvalidArgumentError(f"dtype is {given!r}; allowed are {', '.join(names)}")
+        raise InvalidArgumentError(f"dtype is {shown(given)}; allowed are {', '.join(names)}")
     return found
 
 
@@ -528,7 +529,7 @@ def _func(given: str | Func) -> Func:
     names = {func.name.lower(): func for func in Func}
     found = given if isinstance(given, Func) else names.get(given)
     if found is None:
-        raise InvalidArgumentError(f"func is {given!r}; allowed are {', '.join(names)}")
+        raise InvalidArgumentError(f"func is {shown(given)}; allowed are {', '.join(names)}")
     return found
 
 

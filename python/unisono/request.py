@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._messages import ANY_SOURCE, ANY_TAG, Status
 from ._spec import Collective
+from ._texts import shown
 from .errors import CapacityError, DeadlineError, InvalidArgumentError, UnisonoError
 
 if TYPE_CHECKING:
@@ -111,7 +112,9 @@ class Request:
         by `sys.unraisablehook`.
         """
         if not callable(function):
-            raise InvalidArgumentError(f"add_done_callback: function is {function!r}; pass a function of the request")
+            raise InvalidArgumentError(
+                f"add_done_callback: function is {shown(function)}; pass a function of the request"
+            )
 
         def completed() -> None:
             self._look()
@@ -190,10 +193,10 @@ def _limit(timeout: Any) -> float:
         return -1.0
     try:
         seconds = math.nan if isinstance(timeout, str | bytes) else float(timeout)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not (seconds >= 0 and math.isfinite(seconds)):
-        raise InvalidArgumentError(f"timeout is {timeout!r}; allowed are 0 and more seconds, or None")
+        raise InvalidArgumentError(f"timeout is {shown(timeout)}; allowed are 0 and more seconds, or None")
     return seconds
 
 

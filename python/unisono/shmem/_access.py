@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from .._texts import shown
 from ..errors import InvalidArgumentError
 from ._memory import Array, address_of
 
@@ -63,6 +64,6 @@ def put_signal(
             f"put_signal: the signal is {signal.dtype}{signal.shape}; it must be one uint64, as signals[3:4]"
         )
     if how not in _HOW:
-        raise InvalidArgumentError(f"put_signal: how is {how!r}; allowed are 'set' and 'add'")
+        raise InvalidArgumentError(f"put_signal: how is {shown(how)}; allowed are 'set' and 'add'")
     source = _source("put_signal", dest, values)
     _core.shmem_put_signal("put_signal", address, source.ctypes.data, dest.nbytes, word, value % 2**64, _HOW[how], pe)

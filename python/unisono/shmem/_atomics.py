@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from .._texts import shown
 from ..errors import InvalidArgumentError, InvalidDatatypeError
 from ._memory import Array, words_of
 
@@ -19,7 +20,7 @@ def _bits(name: str, value: Any, dtype: np.dtype[Any]) -> int:
         word = np.asarray(value).astype(dtype, casting="same_kind") if isinstance(value, np.generic) else None
         exact = np.array(value, dtype) if word is None else word
     except (OverflowError, TypeError, ValueError):
-        raise InvalidArgumentError(f"{name}: {value!r} is no value of dtype {dtype}") from None
+        raise InvalidArgumentError(f"{name}: {shown(value)} is no value of dtype {dtype}") from None
     return int(exact.view(f"u{dtype.itemsize}"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from .. import _core
+from .._texts import shown
 from ..errors import InvalidArgumentError, InvalidDatatypeError
 from ._memory import Array, words_of
 
@@ -18,7 +19,7 @@ def _wait(name: str, how: str, flags: Array, comparison: Comparison, value: int)
         raise InvalidDatatypeError(f"{name}: {flags.dtype} was given; allowed are int32, int64, uint32 and uint64")
     number = _NUMBERS.get(comparison)
     if number is None:
-        raise InvalidArgumentError(f"{name}: {comparison!r} was given; allowed are {', '.join(_NUMBERS)}")
+        raise InvalidArgumentError(f"{name}: {shown(comparison)} was given; allowed are {', '.join(_NUMBERS)}")
     signed = value - 2**64 if kind == "u8" and value >= 2**63 else value
     return _core.shmem_wait(name, how, kind, address, count, number, signed)
 

@@ -8,6 +8,7 @@ import torch
 from torch.distributed import ReduceOp
 
 from .._options import Options
+from .._texts import shown
 from ..errors import InvalidOpError
 from ._errors import as_torch_error
 
@@ -61,5 +62,5 @@ def _factor_of(operation: str, op: Any) -> float:
         return float(op.factor)
     except (TypeError, ValueError, RuntimeError):
         raise as_torch_error(InvalidOpError(
-            f"{operation}: the factor of PREMUL_SUM is {op.factor!r}; pass a real number"
+            f"{operation}: the factor of PREMUL_SUM is {shown(op.factor)}; pass a real number"
         )) from None  # fmt: skip

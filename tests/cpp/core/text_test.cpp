@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/quoted.hpp"
+
 namespace unisono {
 namespace {
 
@@ -23,6 +25,23 @@ TEST(Text, TakesBitFields) {
     unsigned low : 3;
   } bits{5};
   EXPECT_EQ(formatted("{}", bits.low), "5");
+}
+
+TEST(Quoted, IsWhatCanBeReadInASentence) {
+  EXPECT_EQ(in_quotes(""), "\"\"");
+  EXPECT_EQ(in_quotes("rïng"), "\"rïng\"");
+  EXPECT_EQ(in_quotes("a\n\x1b[2Jb\x7f"), "\"a??[2Jb?\"");
+  EXPECT_EQ(in_quotes(std::string(80, 'x')), '"' + std::string(80, 'x') + '"');
+  EXPECT_EQ(in_quotes(std::string(81, 'x')), '"' + std::string(80, 'x') + "\"… (81 bytes)");
+}
+
+TEST(Quoted, CutsNoCharacter) {
+  EXPECT_EQ(shortened("häuser", 2), "h… (7 bytes)");
+  EXPECT_EQ(shortened("häuser", 3), "hä… (7 bytes)");
+  EXPECT_EQ(shortened("€€", 5), "€… (6 bytes)");
+  EXPECT_EQ(shortened("€€", 6), "€€");
+  EXPECT_EQ(shortened("", 0), "");
+  EXPECT_EQ(shortened(std::string(20, '\x80'), 10), std::string(6, '\x80') + "… (20 bytes)") << "no UTF-8 at all";
 }
 
 }  // namespace
