@@ -106,6 +106,13 @@ void require(const unisono_smi_channel& channel, bool right, const char* functio
               formatted("port {}: {} is not for a channel of this kind", channel.port, function));
 }
 
+void require_memory(const Group& group, const unisono_smi_channel& channel, const void* data, const char* verb) {
+  if (data != nullptr) [[likely]]
+    return;
+  throw Error(ErrorCode::kInvalidArgument, formatted("port {} of rank {}: data is null, and elements are to be {}",
+                                                     channel.port, group.rank(), verb));
+}
+
 void close(unisono_smi_channel& channel) {
   channel.end = closed_end();
   channel.state = &ended_state;
@@ -140,6 +147,7 @@ unsigned bytes_of_type(SMI_Datatype type) {
 
 void push(Group& group, unisono_smi_channel& channel, const void* data, std::uint64_t count) {
   if (count == 0) return;
+  require_memory(group, channel, data, "pushed");
   SendLink& link = *send_link(group, channel);
   if (group.owner().node_ports() != nullptr) {
     if (!link.active()) beyond(group, channel, "pushed");
@@ -170,6 +178,7 @@ void flush(Group& group, unisono_smi_channel& channel) {
 void pop(Group& group, unisono_smi_channel& channel, void* data, std::uint64_t count) {
   require(channel, channel.kind == UNISONO_SMI_RECEIVE, "pop");
   if (count == 0) return;
+  require_memory(group, channel, data, "popped");
   if (channel.state == &ended_state) beyond(group, channel, "popped");
   if (channel.state == nullptr) {
     const Use use = checked(group, channel);
@@ -208,8 +217,8 @@ namespace {
   const int kind = channel.kind;
   const bool root = channel.peer >= 0 && static_cast<std::uint32_t>(channel.peer) == group.rank();
   const bool rooted = kind == UNISONO_SMI_REDUCE || kind == UNISONO_SMI_SCATTER || kind == UNISONO_SMI_GATHER;
-  const bool gives =
-      kind == UNISONO_SMI_REDUCE || kind == UNISONO_SMI_ALLREDUCE || (rooted && (kind == UNISONO_SMI_SCATTER) == root);
+  const bool gives = kind == UNISONO_SMI_REDUCE || kind == UNISONO_SMI_ALLREDUCE || kind == UNISONO_SMI_ALLTOALL ||
+                     (rooted && (kind == UNISONO_SMI_SCATTER) == root);
   const bool gets = !rooted || (kind == UNISONO_SMI_SCATTER) != root;
   if ((!gives || send != nullptr) && (!gets || receive != nullptr)) return;
   throw Error(
@@ -219,6 +228,20 @@ namespace {
 }
 
 }  // namespace
+
+void check_own_block(const Group& group, std::uint32_t port, const Use& use, std::uint64_t done, std::uint64_t calls,
+                     const void* send, const void* receive) {
+  const bool rooted = use.kind == UNISONO_SMI_SCATTER || use.kind == UNISONO_SMI_GATHER;
+  if (use.kind != UNISONO_SMI_ALLGATHER && !(rooted && use.root == group.rank())) return;
+  const std::uint64_t first = use.count * group.rank();
+  if (done >= first + use.count || done + calls <= first || (send != nullptr && receive != nullptr)) return;
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      formatted("port {} of rank {}: {} is null in calls {} to {}, and in calls {} to {} this rank gives itself an "
+                "element; pass both there",
+                port, group.rank(), send == nullptr ? "send" : "receive", done, done + calls - 1, first,
+                first + use.count - 1));
+}
 
 void collective(Group& group, unisono_smi_channel& channel, const void* send, void* receive, std::uint64_t calls) {
   require(channel, channel.kind >= UNISONO_SMI_BCAST && channel.kind <= UNISONO_SMI_ALLTOALL, "a collective's call");
@@ -330,6 +353,7 @@ void CollectiveChannel::run(const std::byte* send, std::byte* receive, std::uint
                 formatted("port {} of rank {}: element {} of a channel that was opened for {}", port_, group_.rank(),
                           calls_ + 1, calls_));
   }
+  if (send == nullptr || receive == nullptr) check_own_block(group_, port_, use_, done_, calls, send, receive);
   switch (use_.kind) {
     case UNISONO_SMI_BCAST:
       bcast(receive, calls);

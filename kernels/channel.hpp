@@ -76,6 +76,11 @@ void flush(Group& group, unisono_smi_channel& channel);
 void pop(Group& group, unisono_smi_channel& channel, void* data, std::uint64_t count);
 void collective(Group& group, unisono_smi_channel& channel, const void* send, void* receive, std::uint64_t calls);
 
+/// Throws Error if an operand or a result is null that a rank needs in some of `calls` calls after `done` others: in
+/// those of its own block of an allgather, or of a scatter or gather whose root it is, it gives itself elements.
+void check_own_block(const Group& group, std::uint32_t port, const Use& use, std::uint64_t done, std::uint64_t calls,
+                     const void* send, const void* receive);
+
 /// The end of channels that must be asked about.
 unisono_smi_end* closed_end();
 /// Bytes of an element; 0 if the type is not known.

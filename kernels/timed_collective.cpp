@@ -182,6 +182,7 @@ void TimedCollective::run(const std::byte* send, std::byte* receive, std::uint64
                 formatted("port {} of rank {}: element {} of a channel that was opened for {}", port_, group_.rank(),
                           calls_ + 1, calls_));
   }
+  if (send == nullptr || receive == nullptr) check_own_block(group_, port_, use_, done_, calls, send, receive);
   // Element by element where each waits for others, or may.
   const bool single = use_.kind == UNISONO_SMI_ALLREDUCE || Rank::strict();
   const std::uint64_t word = single ? 1 : kPortWordBytes / element_;

@@ -214,6 +214,37 @@ TEST(SmiCollectives, RefuseRoomThatIsTooSmallOrNotThere) {
     EXPECT_THAT(sentence_of([&] { gather.next(values, none); }), HasSubstr("receive is null"));
     smi::ScatterChannel<int> scatter(group, open);
     EXPECT_THAT(sentence_of([&] { scatter.next(none, room); }), HasSubstr("send is null, and this rank gives"));
+    // The block that a rank gives itself needs both.
+    smi::AllgatherChannel<int> allgather(group, open);
+    EXPECT_THAT(sentence_of([&] { allgather.next(none, room); }), HasSubstr("send is null in calls 0 to 3"));
+    smi::AlltoallChannel<int> alltoall(group, open);
+    EXPECT_THAT(sentence_of([&] { alltoall.next(none, room); }), HasSubstr("send is null, and this rank gives"));
+    EXPECT_THAT(sentence_of([&] { gather.next(none, room); }), HasSubstr("send is null in calls 0 to 3"));
+    EXPECT_THAT(sentence_of([&] { scatter.next(values, none); }), HasSubstr("receive is null in calls 0 to 3"));
+    smi::SendChannel<int> send(group, open);
+    EXPECT_THAT(sentence_of([&] { send.push(std::span<const int>(static_cast<const int*>(nullptr), 4)); }),
+                HasSubstr("data is null, and elements are to be pushed"));
+  });
+}
+
+TEST(SmiCollectives, NeedNoMemoryForWhatARankDoesNotGiveOrGet) {
+  on_ranks(2, [](const Communicator& world) {
+    const smi::Group group(world);
+    const int me = group.rank();
+    std::vector<int> own{10 + me, 20 + me, 30 + me}, left(3), right(3);
+    const std::span<const int> nothing;
+    smi::AllgatherChannel<int> channel(group, {.count = 3, .peer = 0, .port = 3});
+    channel.next(me == 0 ? std::span<const int>(own) : nothing, left);
+    EXPECT_EQ(left, (std::vector<int>{10, 20, 30}));
+    try {
+      if (me == 1) channel.next(nothing, right);
+      EXPECT_EQ(me, 0);
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("in calls 3 to 5 this rank gives itself"));
+    }
+    channel.next(me == 1 ? std::span<const int>(own) : nothing, right);
+    EXPECT_EQ(right, (std::vector<int>{11, 21, 31}));
+    world.barrier();
   });
 }
 
