@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -28,6 +27,8 @@ from . import (
     show,
     switch,
 )
+from .arguments import Parser
+from .asking import plain
 from .output import fill_standard_streams
 
 COMMANDS = (
@@ -49,9 +50,9 @@ COMMANDS = (
 )
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The command line."""
-    top = argparse.ArgumentParser(prog="unisono", description="Collective communication: run, read and check it.")
+    top = Parser(prog="unisono", description="Collective communication: run, read and check it.")
     top.add_argument("--version", action="version", version=f"unisono {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UnisonoError as error:
         console = Console(stderr=True, highlight=False, soft_wrap=True)
         console.print(f"[bold red]{error.code.name.lower()}[/]: ", end="")
-        console.print(str(error), markup=False)
+        console.print(plain(str(error)), markup=False)
         if error.code.advice:
             console.print(f"[dim]{error.code.advice}[/]")
         return 2

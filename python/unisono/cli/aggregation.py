@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import _core
+from .._texts import text_of
 from ..errors import UnisonoError
 
 AGGREGATE = "UNISONO_AGGREGATE"  #: what ranks read: addresses with commas between them, or off
@@ -85,7 +86,7 @@ def find(given: str | None, secret_file: str | None, environment: Mapping[str, s
 def secret_in(path: str | os.PathLike[str]) -> str:
     """The secret in a file that only its owner may read. Raises `AggregationError`."""
     try:
-        return _core.switch_secret(os.fspath(path))
+        return _core.switch_secret(text_of("switch", "the secret's file", os.fspath(path)))
     except UnisonoError as failure:
         raise AggregationError(str(failure)) from failure
 

@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from .._texts import shown
 from ..algorithms import Algorithm
 from ..algorithms import algorithms as table_of
 from ..errors import InvalidArgumentError
@@ -34,7 +35,7 @@ def execute(options: argparse.Namespace) -> int:
     entries = table_of(options.collective)
     if not entries:
         known = ", ".join(dict.fromkeys(entry.collective for entry in table_of()))
-        raise InvalidArgumentError(f"there is no collective {options.collective!r}; there are {known}")
+        raise InvalidArgumentError(f"there is no collective {shown(options.collective)}; there are {known}")
     if options.json:
         print(json.dumps([dataclasses.asdict(entry) for entry in entries], indent=2))
         return 0

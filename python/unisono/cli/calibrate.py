@@ -95,14 +95,14 @@ def execute(options: argparse.Namespace) -> int:
     if options.switch:
         if options.ranks is not None:
             raise InvalidArgumentError("--ranks is of rules; --switch measures messages")
-        return simulated_prices.calibrate(options, _write)
+        return simulated_prices.calibrate(options, write)
     path = options.file or place()
     ranks = _ranks(options, 2 * _core.cores_for_ranks())
     console = Console(highlight=False)
     with Console(stderr=True).status("measuring"):
         text = _with_known_network(path, _core.calibrate(ranks), ranks)
         _core.measure_copy_class()
-    _write(path, text)
+    write(path, text)
     if options.json:
         print(json.dumps({"file": str(path)} | json.loads(text), indent=2))
         return 0
@@ -160,7 +160,7 @@ def _as_a_rank(world: Communicator, options: argparse.Namespace, path: Path) -> 
     fault = ""
     try:
         if where.leads(world.rank):
-            _write(path, text)
+            write(path, text)
     except InvalidArgumentError as failure:
         fault = f"on the host of rank {world.rank}: {failure}"
     faults = [told for told in world.allgather_object(fault) if told]
@@ -227,16 +227,24 @@ def place() -> Path:
     return Path(usual)
 
 
-def _write(path: Path, text: str) -> None:
-    """Writes the whole file or nothing: jobs may start while we write."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+def write(path: Path, text: str) -> None:
+    """Writes the whole file or nothing: jobs may start while we write. What is no file, such as a terminal or
+    /dev/null, stays what it is, and so does a link: it is what it leads to that is written.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(target)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise InvalidArgumentError(f"{path} cannot be written: {error.strerror}") from None
 
 

@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from .. import _core
 from .._meaning import FORM, Meaning
 from .._spec import Collective
+from .._texts import shown
 from ..errors import InvalidArgumentError
 from ..program import Program
 from .names import select
@@ -93,9 +94,9 @@ def _switches(text: str) -> list[int]:
 
 def _natural(text: str) -> int:
     with contextlib.suppress(ValueError):
-        if int(text) >= 0:
+        if 0 <= int(text) < 1 << 32:
             return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no number of 0 and more")
+    raise argparse.ArgumentTypeError(f"{shown(text)} is no number from 0 to {(1 << 32) - 1}")
 
 
 def _check_trees(options: argparse.Namespace) -> None:

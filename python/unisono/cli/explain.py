@@ -209,12 +209,12 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
     try:
         whole = json.loads(text)
         entries = whole if isinstance(whole, list) else [whole]
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         entries = []
         for line in text.splitlines():
             try:
                 entries.append(json.loads(line))
-            except json.JSONDecodeError:
+            except (json.JSONDecodeError, RecursionError):
                 continue  # a line that was cut short
     yield from (entry for entry in entries if isinstance(entry, dict))
 

@@ -80,7 +80,7 @@ def execute_build(arguments: argparse.Namespace) -> int:
     for source in arguments.sources:
         path = Path(source)
         try:
-            text += translate(path.read_text(), str(path.resolve()))
+            text += translate(path.read_text(encoding="utf-8", errors="surrogateescape"), str(path.resolve()))
         except OSError as error:
             print(f"unisono kernel: {source}: {error.strerror}", file=sys.stderr)
             return 1
@@ -92,7 +92,7 @@ def execute_build(arguments: argparse.Namespace) -> int:
     Path(arguments.output).parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         unit = Path(folder) / "kernels.cpp"
-        unit.write_text(text)
+        unit.write_text(text, encoding="utf-8", errors="surrogateescape")
         words = [*_compiler(), *_FLAGS, *_headers(), *folders, *(f"-I{one}" for one in arguments.folders),
                  *(f"-D{one}" for one in arguments.macros), str(unit), "-o", arguments.output]  # fmt: skip
         return _run(words, arguments.show)

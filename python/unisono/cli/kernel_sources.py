@@ -99,7 +99,7 @@ def _by_text(arguments: argparse.Namespace) -> int:
     status = 0
     for path in arguments.sources:
         try:
-            lines = text_check.refused(Path(path).read_text())
+            lines = text_check.refused(Path(path).read_text(encoding="utf-8", errors="replace"))
         except OSError as error:
             print(f"unisono kernel: {path}: {error.strerror}", file=sys.stderr)
             return 1

@@ -37,6 +37,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 DESCRIPTORS = 3  # for each rank: its two streams, and its process
 DESCRIPTORS_OF_HOSTS = 4  # for each rank there: both ends of the pipes that its streams go through
 DESCRIPTORS_BESIDES = 32
+LONGEST_WAIT = 3600.0  # seconds; the system knows no wait of years
 LOOK = 0.1  # seconds between looks at what nothing tells
 
 
@@ -254,7 +255,7 @@ class Launcher:
     def _turn(self, until: float | None) -> None:
         """Does what has come, or waits for it, until then or the deadline."""
         limits = [limit for limit in (until, self._deadline) if limit is not None]
-        wait = max(0.0, min(limits) - time.monotonic()) if limits else None
+        wait = min(max(0.0, min(limits) - time.monotonic()), LONGEST_WAIT) if limits else None
         for key, _ in self._selector.select(wait):
             action: Callable[[], None] = key.data
             action()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from .._texts import shown
 from ..algorithms import Algorithm, algorithms
 from ..errors import InvalidArgumentError, UnknownAlgorithmError
 
@@ -17,7 +18,7 @@ def select(name: str | None) -> list[Algorithm]:
     of_collective = [entry for entry in table if entry.collective == collective]
     if not of_collective:
         known = ", ".join(dict.fromkeys(entry.collective for entry in table))
-        raise InvalidArgumentError(f"there is no file and no collective {name!r}; collectives are {known}")
+        raise InvalidArgumentError(f"there is no file and no collective {shown(name)}; collectives are {known}")
     if not algorithm:
         return of_collective
     alone, colon, _ = algorithm.partition(":")

@@ -113,7 +113,7 @@ def _read(file: str) -> dict[str, Any]:
         description = json.loads(Path(file).read_text())
     except OSError as error:
         raise ShapeError(f"{file}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ShapeError(f"{file} is no JSON: {error}") from None
     if not isinstance(description, dict) or description.get("format") != "unisono-endpoints":
         raise ShapeError(

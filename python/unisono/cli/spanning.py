@@ -12,13 +12,14 @@ from ..errors import InvalidArgumentError
 from ..machine.jobs import Job, chosen, jobs
 from ..machine.launches import Launch, launches
 from .asking import DEADLINE, Answer, plain
+from .switch_options import seconds
 
 
 def add_deadline(parser: argparse.ArgumentParser) -> None:
     """The option of commands that ask hosts."""
     parser.add_argument(
         "--deadline",
-        type=float,
+        type=seconds,
         default=DEADLINE,
         metavar="SECONDS",
         help=f"how long each host of a job of several hosts has to answer ({DEADLINE:g})",

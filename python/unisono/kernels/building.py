@@ -28,7 +28,8 @@ def is_named(sources: Sequence[str]) -> bool:
     if any(source.endswith((".sv", ".v")) for source in sources):
         return True
     try:
-        return any(header in Path(source).read_text() for source in sources for header in _HEADERS)
+        texts = [Path(source).read_text(encoding="utf-8", errors="replace") for source in sources]
+        return any(header in text for text in texts for header in _HEADERS)
     except OSError:
         return False  # who reads it next says so
 

@@ -105,7 +105,7 @@ def parse(path: str, options: Options | None = None) -> Source:
     Raises KernelError, a line for each error that the compiler finds, and OSError.
     """
     options = options or Options()
-    text = Path(path).read_text()
+    text = Path(path).read_text(encoding="utf-8", errors="replace")  # comments may be in any encoding
     dialect = is_dialect(path, text)
     headers = config.include_dir()
     words = [f"-I{Path(path).resolve().parent}", *(f"-I{folder}" for folder in options.folders),

@@ -47,7 +47,7 @@ def _module(sources: Sequence[str], top: str | None) -> str:
 
 def _text(source: str) -> str:
     try:
-        return Path(source).read_text()
+        return Path(source).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise VerilogError(f"{source}: {error.strerror}") from None
 
