@@ -166,10 +166,10 @@ sanitize: packages-test ## C++ tests under the address, undefined-behaviour and 
 	$(STEP) -t 3600 -k 3 tsan "threads" tools/sanitize tsan
 
 install: library ## library, headers, CMake and pkg-config files below PREFIX (/usr/local)
-	@tools/install $(PREFIX)
+	@tools/install "$(PREFIX)"
 
 uninstall: ## removes what `make install` has put below PREFIX
-	@tools/install --remove $(PREFIX)
+	@tools/install --remove "$(PREFIX)"
 
 wheel: environment-dev ## build/dist/unisono-*.whl, self-contained, with its manylinux tag
 	$(STEP) -k 2 wheel "wheel" tools/wheel

@@ -67,6 +67,16 @@ def test_cmake_project(prefix: Path, project: Path) -> None:
     check(build / "sum_cpp", prefix)
 
 
+@pytest.mark.skipif(not (ROOT / "build/release/libunisono_shmem.so").exists(), reason="build/release is not built")
+def test_make_installs_and_removes_it_anywhere(tmp_path: Path) -> None:
+    prefix = tmp_path / "a folder of its own"
+    said = command("make", "--no-print-directory", "-o", "library", "install", f"PREFIX={prefix}", cwd=ROOT)
+    folder = said.partition("PKG_CONFIG_PATH=")[2].strip()
+    assert command("pkg-config", "--modversion", "unisono", "unisono-shmem", PKG_CONFIG_PATH=folder).split()
+    command("make", "--no-print-directory", "uninstall", f"PREFIX={prefix}", cwd=ROOT)
+    assert not [file for file in prefix.rglob("*") if not file.is_dir()]
+
+
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_a_shell_starts_it(prefix: Path, project: Path, ranks: int) -> None:
     """The launcher of docs/installing.md, with no Python about."""
