@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -31,6 +33,7 @@ from .arguments import Parser
 from .asking import plain
 from .output import fill_standard_streams
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  #: what a write to a full disk, or a lost one, fails with
 COMMANDS = (
     run,
     mpirun,
@@ -63,6 +66,10 @@ def parser() -> Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point. Returns the exit status; 2 for what the command line got wrong."""
     fill_standard_streams()
+    for stream in (sys.stdout, sys.stderr):
+        # Tables have signs that an older encoding has not.
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
+            stream.reconfigure(errors="replace")
     options = parser().parse_args(arguments)
     try:
         status: int = options.execute(options)
@@ -78,6 +85,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has what it wanted. Nothing may be written on the way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        print(f"unisono: standard output cannot be written: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
         return 130
     return status

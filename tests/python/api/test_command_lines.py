@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,28 @@ def test_errors_say_nothing_that_a_terminal_obeys(capsys: pytest.CaptureFixture[
         main(["run", "--env", "a\x1b[2Jb", "-n", "1", "true"])
     assert main(["check", "allreduce/ring", "--as", "a\x1b[2Jb"]) == 2
     assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["explain", "allreduce"], ["doctor", "--json"], ["algorithms", "bcast"]])
+def test_any_encoding_of_the_output_will_do(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "unisono", *arguments],
+        env=os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode in (0, 1)
+    assert b"Traceback" not in done.stderr
+    assert done.stdout.isascii()
+
+
+def test_a_full_disk_is_told_of() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "unisono", "algorithms"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert done.returncode == 1
+    assert done.stderr == "unisono: standard output cannot be written: No space left on device\n"
 
 
 def test_results_of_a_benchmark_that_are_none_are_passed_over(
