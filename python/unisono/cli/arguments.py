@@ -17,7 +17,9 @@ class Parser(argparse.ArgumentParser):
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         # Before Python 3.13, `--file=--` gave the option no value at all, but an empty list.
         if action.option_strings and action.nargs is None and arg_strings == ["--"]:
-            return self._get_value(action, "--")
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value
         return super()._get_values(action, arg_strings)
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
