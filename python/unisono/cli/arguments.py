@@ -11,6 +11,15 @@ _LARGEST: Final = {int: (1 << 32) - 1}  # of numbers that are read as they stand
 _ANY: Final = (1 << 63) - 1  # of those that an option reads by a function of its own
 
 
+def words(text: str) -> str:
+    """What the library is to read: text in UTF-8, which bytes of a command line need not be."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"{text!a} is no text in UTF-8") from None
+    return text
+
+
 class Parser(argparse.ArgumentParser):
     """As argparse's, and so are those of its commands."""
 

@@ -21,6 +21,7 @@ from .._spec import Collective
 from .._texts import shown
 from ..errors import InvalidArgumentError
 from ..program import Program
+from .arguments import words
 from .names import select
 from .show import write
 
@@ -51,7 +52,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--switches", type=_switches, default=[], metavar="A:B",
         help="numbers of switches in the trees of */switch, up to 6 (default 1:2)",
     )  # fmt: skip
-    parser.add_argument("--tree", metavar="TREE", help='of */switch, this one alone, such as "((0 1) (2 3))"')
+    parser.add_argument(
+        "--tree", type=words, metavar="TREE", help='of */switch, this one alone, such as "((0 1) (2 3))"'
+    )
     parser.add_argument("--schedules", type=_natural, default=24, metavar="N", help="random schedules a call")
     parser.add_argument(
         "--mixes",

@@ -19,6 +19,7 @@ from ..bench.plan import kind_of_buffers
 from ..errors import InvalidArgumentError
 from . import simulated_prices
 from . import table as tables
+from .arguments import words
 from .carried_calls import carried_by, verdict
 from .run import TRANSPORTS, transports
 from .ways import connections_of, hosts_of_ranks, number_of_ranks, sentences, tls_fault, ways
@@ -78,6 +79,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--cores", type=int, metavar="C", help="cores for the ranks of a host (those of this process)")
     parser.add_argument(
         "--algorithm",
+        type=words,
         default="",
         metavar="NAME",
         help="of a call that names it, as in ring or knomial:8 (by the rules)",

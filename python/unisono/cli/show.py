@@ -13,6 +13,7 @@ from .._spec import Collective, Datatype, Func
 from ..algorithms import Algorithm
 from ..errors import InvalidArgumentError
 from ..program import Program
+from .arguments import words
 from .names import select
 
 DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datatype.NONE]
@@ -29,7 +30,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--root", type=int, default=0, metavar="R", help="root, or peer (0)")
     parser.add_argument("--in-place", action="store_true", help="the in-place form")
     parser.add_argument("--group-size", type=int, default=0, metavar="G", help="ranks of a group (one level)")
-    parser.add_argument("--tree", metavar="TREE", help='of */switch: members and switches, such as "((0 1) (2 3))"')
+    parser.add_argument(
+        "--tree", type=words, metavar="TREE", help='of */switch: members and switches, such as "((0 1) (2 3))"'
+    )
     parser.add_argument("--stand-in", action="store_true", help="members in place of the tree's switches")
     parser.add_argument("--file", type=Path, metavar="OUT", help="write all ranks' programs to a program file")
     parser.add_argument("--svg", type=Path, metavar="OUT", help="draw a run of all ranks")

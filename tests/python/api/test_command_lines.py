@@ -26,6 +26,8 @@ from unisono.cli.calibrate import write as write_tuning
         (["ps", "--deadline", "nan"], "is no number of seconds"),
         (["switch", "stat", "127.0.0.1:1", "--secret-file", "\udcff"], "is a lone surrogate"),
         (["run", "--transport=--", "-n", "1", "true"], "there is no network '--'"),
+        (["explain", "allreduce", "--algorithm", "\udcff"], "is no text in UTF-8"),
+        (["show", "allreduce/ring", "--tree", "\udcff"], "is no text in UTF-8"),
         (["show", "allreduce/ring", "--datatype=--"], "invalid choice: '--'"),
         (["run", "--timeout=--", "-n", "1", "true"], "'--' is no number of seconds"),
         (["run", "--env=--", "-n", "1", "true"], "the environment has no variable --"),
