@@ -25,9 +25,12 @@ class ShmemThreads : public testing::Test {
   static void SetUpTestSuite() { Job::start(std::uint64_t{1} << 20U, false); }
   static void TearDownTestSuite() { Job::finish(); }
 
+  /// Zeros: what a test before this one has left there is not for it.
   template <class T>
   static T* made(std::uint64_t count) {
-    return static_cast<T*>(Job::of(kHere).allocate(kHere, count * sizeof(T), Heap::kLeastAlignment));
+    auto* const memory = static_cast<T*>(Job::of(kHere).allocate(kHere, count * sizeof(T), Heap::kLeastAlignment));
+    std::fill_n(memory, count, T{});
+    return memory;
   }
   template <class Work>
   static void on_threads(Work work) {
