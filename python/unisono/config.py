@@ -64,7 +64,7 @@ def shmem_libs() -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints what was asked for, in one line that a shell can take apart."""
+    """Prints what was asked for, in one line that a shell can take apart; a single folder as it is."""
     parser = argparse.ArgumentParser(prog="python -m unisono.config", description="Options for compilers.")
     answers = {
         "--cflags": ("options for the compiler", cflags),
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not asked:
         parser.error("say what is wanted, for instance --cflags --libs")
     words = [word for answer in asked for word in answer()]
-    print(shlex.join(words))
+    print(words[0] if len(words) == 1 and not words[0].startswith("-") else shlex.join(words))
     return 0
 
 

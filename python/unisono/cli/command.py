@@ -37,6 +37,10 @@ class Command:
             return [sys.executable, self.name, *self.arguments]
         if shutil.which(self.name) is None:
             if os.path.isfile(self.name):
+                if os.sep not in self.name and os.access(self.name, os.X_OK):
+                    raise CommandError(
+                        f"there is no program {self.name} in PATH; that of this folder is ./{self.name}", 127
+                    )
                 raise CommandError(f"{self.name} is not executable", 126)
             raise CommandError(f"there is no program {self.name}", 127)
         return [self.name, *self.arguments]

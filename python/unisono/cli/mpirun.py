@@ -179,6 +179,11 @@ def shim_of(kind: Kind) -> Path:
     shim = config.library_dir() / f"libunisono_mpi_{kind.name}.so"
     if not shim.exists():
         raise MpiError(f"there is no shim for {kind.title} ({shim}); `make mpi` in a checkout of Unisono builds it")
+    if not {" ", ":"}.isdisjoint(str(shim)):
+        raise MpiError(
+            f"the loader takes no shim from a folder with spaces or colons in its name ({shim}); "
+            "install Unisono in one without"
+        )
     return shim
 
 

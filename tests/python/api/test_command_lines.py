@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 import unisono
-from unisono.cli import main, parser
+from unisono import config
+from unisono.cli import main, mpirun, parser
 from unisono.cli.calibrate import write as write_tuning
 
 
@@ -52,6 +53,37 @@ def test_two_dashes_are_the_name_of_a_file(
     assert Path("--").stat().st_size > 0
     assert parser().parse_args(["run", "-n", "2", "--", "prog", "--x=--", "--"]).arguments == ["--x=--", "--"]
     capsys.readouterr()
+
+
+def test_a_program_of_this_folder_is_named_as_a_shell_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ring").write_text("#!/bin/sh\n")
+    assert main(["run", "-n", "1", "ring"]) == 126
+    assert "ring is not executable" in capsys.readouterr().err
+    Path("ring").chmod(0o755)
+    assert main(["run", "-n", "1", "ring"]) == 127
+    assert "there is no program ring in PATH; that of this folder is ./ring" in capsys.readouterr().err
+    assert main(["run", "-n", "1", "./ring"]) == 0
+
+
+def test_folders_are_told_as_they_are(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """For FOLDER=$(python -m unisono.config --libdir); options are quoted, for a shell takes them apart."""
+    monkeypatch.setattr(config, "library_dir", lambda: Path("/a folder"))
+    assert config.main(["--libdir"]) == 0
+    assert capsys.readouterr().out == "/a folder\n"
+    assert config.main(["--libs"]) == 0
+    assert capsys.readouterr().out == "'-L/a folder' '-Wl,-rpath,/a folder' -lunisono\n"
+
+
+def test_a_shim_that_the_loader_would_pass_over_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    (folder / "libunisono_mpi_openmpi.so").touch()
+    monkeypatch.setattr(config, "library_dir", lambda: folder)
+    with pytest.raises(mpirun.MpiError, match="spaces or colons"):
+        mpirun.shim_of(mpirun.KINDS[0])
 
 
 def test_a_deadline_may_be_of_years(capfd: pytest.CaptureFixture[str]) -> None:

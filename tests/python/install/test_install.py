@@ -17,8 +17,10 @@ EXAMPLE = Path(__file__).parent / "example"
 
 
 def build_folder() -> Path:
-    """Where the library was built last."""
-    libraries = sorted((ROOT / "build").glob("*/libunisono.so"), key=os.path.getmtime)
+    """Where the library was built last, but for a wheel, which is installed otherwise."""
+    libraries = sorted(
+        (file for file in (ROOT / "build").glob("*/libunisono.so") if file.parent.name != "wheel"), key=os.path.getmtime
+    )
     assert libraries, "no build/*/libunisono.so; run `make build` first"
     return libraries[-1].parent
 
@@ -75,6 +77,17 @@ def test_make_installs_and_removes_it_anywhere(tmp_path: Path) -> None:
     assert command("pkg-config", "--modversion", "unisono", "unisono-shmem", PKG_CONFIG_PATH=folder).split()
     command("make", "--no-print-directory", "uninstall", f"PREFIX={prefix}", cwd=ROOT)
     assert not [file for file in prefix.rglob("*") if not file.is_dir()]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_a_shim_takes_the_library_that_lies_beside_it(prefix: Path, mpi: str, tmp_path: Path) -> None:
+    shim = build_folder() / f"libunisono_mpi_{mpi}.so"
+    if not shim.exists():
+        pytest.skip(f"there is no shim for {mpi} (make mpi)")
+    (library,) = prefix.rglob("libunisono.so.1")
+    shutil.copy(library, tmp_path)
+    loaded = command("ldd", shutil.copy(shim, tmp_path))
+    assert f"libunisono.so.1 => {tmp_path}/" in loaded, loaded
 
 
 @pytest.mark.parametrize("ranks", [1, 4])
