@@ -2,9 +2,12 @@
 // interpreter.
 //
 // Of each packet: the header function if it is its message's first, the payload function, the completion function if it
-// is the last. A verdict other than 0, or a stop, ends what is done with the packet; that nothing more of a dropped
-// message is looked at, is for whoever sends packets here, who reads outcomes. What a function writes leaves as a
-// packet before its outcome does.
+// is the last. A verdict other than 0, or a stop, ends what is done with the packet. With `Places` it ends its message,
+// too: of the others of its place nothing runs, until a message's last packet has passed. Without, that is for whoever
+// sends packets here, who reads outcomes. What a function writes leaves as a packet before its outcome does.
+//
+// A packet that closes is none: only the completion function runs, as after the packet before. One that is skipped
+// passes without any function, also if no handler is loaded. `done_*` says of each packet when it has passed.
 //
 // While the next packet comes, functions work on the one before. Throughput follows from the instructions:
 // docs/rtl/handler.md has their cycles.
@@ -16,7 +19,9 @@ module unisono_handler
   parameter int unsigned   Words = 1024,  // room for a handler's instructions: a multiple of 4, 16384 at most
   parameter int unsigned   MemoryBytes = 65536,  // and for its memory: a power of two, 256 to 2^24
   parameter element_mask_t Elements = '1,  // that are built in: bit e for element e; i64 is
-  parameter int unsigned   Banks = 16  // entries of a table in a cycle: 1, and with 16 columns 8 or 16
+  parameter int unsigned   Banks = 16,  // entries of a table in a cycle: 1, and with 16 columns 8 or 16
+  parameter int unsigned   Places = 0,  // messages at once, of which one that ends early is known here; 0: of none
+  localparam int unsigned  PlaceBits = Places > 1 ? $clog2(Places) : 1
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
@@ -41,6 +46,9 @@ module unisono_handler
   input  logic [23:0]  in_source_i,
   input  logic [24:0]  in_ranks_i,
   input  logic [31:0]  in_tag_i,
+  input  logic [PlaceBits-1:0] in_place_i,
+  input  logic         in_closes_i,  // one word, whose bytes are not looked at
+  input  logic         in_skip_i,
 
   output logic         out_valid_o,
   input  logic         out_ready_i,
@@ -48,6 +56,7 @@ module unisono_handler
   output logic [63:0]  out_keep_o,
   output logic         out_last_o,
   output logic         out_failed_o,  // with the last word: it is of no use
+  output logic [PlaceBits-1:0] out_place_o,  // of the packet from which it was written
 
   output logic         outcome_valid_o,
   input  logic         outcome_ready_i,
@@ -60,6 +69,11 @@ module unisono_handler
   output logic [31:0]  outcome_source_o,  // whose packet it was
   output logic [31:0]  outcome_tag_o,
   output logic [31:0]  outcome_packet_o,
+
+  output logic         done_valid_o,  // a packet has passed; for a cycle, in which its last outcome is there
+  output logic [PlaceBits-1:0] done_place_o,
+  output logic         done_last_o,  // it was its message's last, or closed it
+  output logic         done_failed_o,  // its last function was stopped, or gave another verdict than 0
   output logic         busy_o
 );
 
@@ -145,14 +159,33 @@ module unisono_handler
   end
 
   // Packets.
-  logic there, there_next, packet_done, is_first, is_last, next_first, next_last;
+  typedef struct packed {
+    logic skip;
+    logic closes;
+    logic last;
+    logic first;
+  } ends_t;
+  ends_t in_ends, ends, ends_next;
+  logic [PlaceBits-1:0] place;
+  // verilator lint_off UNUSEDSIGNAL
+  logic [PlaceBits-1:0] place_next;
+  logic [159:0] about_next;
+  // verilator lint_on UNUSEDSIGNAL
+  assign in_ends.skip = in_skip_i;
+  assign in_ends.closes = in_closes_i;
+  assign in_ends.last = in_closes_i || 25'(in_packet_i) + 25'd1 == in_packets_i;
+  assign in_ends.first = !in_closes_i && in_packet_i == '0;
+
+  logic there, there_next, packet_done;
   logic [13:0] length;
   logic [31:0] packet, packets, source, ranks, tag;
   logic take_en;
   logic [12:0] take_address;
   logic [Window*8-1:0] taken;
   unisono_handler_payload #(
-    .Window(Window)
+    .Window   (Window),
+    .AboutBits(PlaceBits + 5 * 32),
+    .EndsBits ($bits(ends_t))
   ) u_payload (
     .clk_i,
     .rst_ni,
@@ -161,15 +194,16 @@ module unisono_handler
     .in_data_i,
     .in_keep_i,
     .in_last_i,
-    .in_about_i    ({32'(in_packet_i), 32'(in_packets_i), 32'(in_source_i), 32'(in_ranks_i), in_tag_i}),
-    .in_ends_i     ({25'(in_packet_i) + 25'd1 == in_packets_i, in_packet_i == '0}),
+    .in_about_i    ({in_place_i, 32'(in_packet_i), 32'(in_packets_i), 32'(in_source_i), 32'(in_ranks_i), in_tag_i}),
+    .in_ends_i     (in_ends),
     .there_o       (there),
     .there_next_o  (there_next),
     .done_i        (packet_done),
     .length_o      (length),
-    .about_o       ({packet, packets, source, ranks, tag}),
-    .ends_o        ({is_last, is_first}),
-    .ends_next_o   ({next_last, next_first}),
+    .about_o       ({place, packet, packets, source, ranks, tag}),
+    .ends_o        (ends),
+    .about_next_o  ({place_next, about_next}),
+    .ends_next_o   (ends_next),
     .take_en_i     (take_en),
     .take_address_i(take_address),
     .take_data_o   (taken)
@@ -194,9 +228,11 @@ module unisono_handler
   function_e function_q;
   infos_t info;
   outcome_t outcome;
-  assign of_this = asked_of(has & {is_last, 1'b1, is_first}, next_q);
-  assign of_next = asked_of(has & {next_last, 1'b1, next_first}, 2'd0);
-  assign packet_done = there && loaded_o && core_free && (!of_this.any || (over && last));
+  logic skips, skips_next;
+  assign of_this = asked_of(has & {ends.last, !ends.closes, ends.first} & {Functions{!skips}}, next_q);
+  assign of_next = asked_of(has & {ends_next.last, !ends_next.closes, ends_next.first} & {Functions{!skips_next}},
+                            2'd0);
+  assign packet_done = there && core_free && (skips || (loaded_o && (!of_this.any || (over && last))));
   // The loader comes between two packets.
   assign may_start = loaded_o && core_free && !(load_valid_i && (packet_done || next_q == '0));
   assign start = may_start && (packet_done ? over && there_next && of_next.any : there && of_this.any);
@@ -208,6 +244,30 @@ module unisono_handler
     else if (start) next_q <= now + 2'd1;
     else if (packet_done) next_q <= '0;
     if (start) function_q <= function_e'(now);
+  end
+
+  // Messages that have ended early: from that function's last cycle until their last packet has passed.
+  if (Places > 0) begin : gen_places
+    logic [Places-1:0] dropped_q;
+    assign skips = ends.skip || dropped_q[place];
+    assign skips_next = ends_next.skip || dropped_q[place_next] || (over && last && place_next == place);
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) dropped_q <= '0;
+      else if (packet_done && ends.last) dropped_q[place] <= 1'b0;
+      else if (over && last) dropped_q[place] <= 1'b1;
+    end
+  end else begin : gen_no_places
+    assign skips = ends.skip;
+    assign skips_next = ends_next.skip;
+  end
+  always_ff @(posedge clk_i) begin
+    done_valid_o <= rst_ni && packet_done;
+    if (packet_done) begin
+      done_place_o <= place;
+      done_last_o <= ends.last;
+      done_failed_o <= over && last;
+    end
+    if (!out_valid_o || out_ready_i) out_place_o <= place;
   end
   always_comb begin
     info = '0;

@@ -53,8 +53,8 @@ module unisono_handler_alu
     end
   end
 
-  function automatic logic chosen(logic [3:0] which, logic is_less, logic is_equal, logic neither);
-    return neither ? which[3] : is_less ? which[0] : is_equal ? which[1] : which[2];
+  function automatic logic chosen(logic [3:0] when, logic is_less, logic is_equal, logic neither);
+    return neither ? when[3] : is_less ? when[0] : is_equal ? when[1] : when[2];
   endfunction
 
   // Zeros above the highest 1, or below the lowest, by one counter: the latter of the mirrored number.

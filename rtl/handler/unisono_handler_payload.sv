@@ -8,7 +8,8 @@ module unisono_handler_payload
   import unisono_handler_pkg::*;
 #(
   parameter int unsigned Window = 64,
-  localparam int unsigned AboutBits = 5 * 32
+  parameter int unsigned AboutBits = 5 * 32,
+  parameter int unsigned EndsBits = 2
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
@@ -19,15 +20,16 @@ module unisono_handler_payload
   input  logic [63:0]          in_keep_i,
   input  logic                 in_last_i,
   input  logic [AboutBits-1:0] in_about_i,
-  input  logic [1:0]           in_ends_i,  // it is its message's first packet, or last
+  input  logic [EndsBits-1:0]  in_ends_i,  // whether it is its message's first packet, or last, and the like
 
   output logic                 there_o,  // a packet to be worked on
   output logic                 there_next_o,  // and another one
   input  logic                 done_i,  // with it
   output logic [13:0]          length_o,
   output logic [AboutBits-1:0] about_o,
-  output logic [1:0]           ends_o,
-  output logic [1:0]           ends_next_o,  // of the other one
+  output logic [EndsBits-1:0]  ends_o,
+  output logic [AboutBits-1:0] about_next_o,  // of the other one
+  output logic [EndsBits-1:0]  ends_next_o,
 
   input  logic                 take_en_i,
   input  logic [12:0]          take_address_i,
@@ -39,7 +41,7 @@ module unisono_handler_payload
   logic [7:0] word_q;
   logic [1:0][13:0] length_q;
   logic [1:0][AboutBits-1:0] about_q;
-  logic [1:0][1:0] ends_q;
+  logic [1:0][EndsBits-1:0] ends_q;
   logic [6:0] kept;
   always_comb begin
     kept = '0;
@@ -54,6 +56,7 @@ module unisono_handler_payload
   assign about_o = about_q[read_q];
   assign ends_o = ends_q[read_q];
   assign there_next_o = full_q[!read_q];
+  assign about_next_o = about_q[!read_q];
   assign ends_next_o = ends_q[!read_q];
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

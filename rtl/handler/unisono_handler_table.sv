@@ -104,8 +104,8 @@ module unisono_handler_table
     assign ready_o = !busy_q;
   end
 
-  function automatic logic is_sum(op_e which);
-    return which == OpSpvaccXv || which == OpSum;
+  function automatic logic is_sum(op_e code);
+    return code == OpSpvaccXv || code == OpSum;
   endfunction
 
   logic floating, narrow, sums, tables;

@@ -1,22 +1,27 @@
 // A switch: passes frames on between its ports, and takes part in collectives.
 //
 //   link p ─► whose? ─► the unit ────────────────┐
+//                └────► handlers ────────────────┤
 //                └────► forward, data ───────────┼─► in turn ─► link p
 //                └────► forward, control ────────┘
 //
-// What is for the switch's own address goes to unisono_switch_unit, all else to the ports of its destination, by
-// unisono_switch_forward. Data and control have forwards of their own, so that control is never behind data that waits.
+// What is for the switch's own address goes to unisono_switch_unit, what is for that of its handlers to
+// unisono_switch_station, all else to the ports of its destination, by unisono_switch_forward. Data and control have
+// forwards of their own, so that control is never behind data that waits.
 //
 // Control port: that of the unit, but words with bit 14:
 //     0x4000 + address  ports to which frames for this address go, a bit each; address < Addresses <= 8192
 //     0x6000            this switch's own address
-// These are only written.
+//     0x6001            that of its handlers; until it is written there is none
+//     0x7000 + word     of unisono_switch_station
+// But for the last ones these are only written.
 //
 // Latency of a frame that passes: 3 cycles, of a group's 4. Throughput: a word per cycle at each port.
 
 // verilator lint_off PINCONNECTEMPTY
 
 module unisono_switch
+  import unisono_handler_pkg::element_mask_t;
   import unisono_spec_pkg::*;
   import unisono_plugin_pkg::*;
   import unisono_switch_pkg::*;
@@ -28,6 +33,14 @@ module unisono_switch
   parameter int unsigned WindowSegments = 4,    // segments of a run
   parameter int unsigned Addresses = 256,       // of the network; a power of two, 8192 at most
   parameter int unsigned Queue = 32,            // words that wait at each port, of data and of control
+  parameter int unsigned Handlers = 0,          // machines of handlers; 0: no place for them
+  parameter int unsigned HandlerFormat = 0,     // of the station, as what follows
+  parameter int unsigned HandlerMessages = 16,
+  parameter int unsigned HandlerColumns = 16,
+  parameter int unsigned HandlerWords = 1024,
+  parameter int unsigned HandlerMemoryBytes = 65536,
+  parameter element_mask_t HandlerElements = '1,
+  parameter int unsigned HandlerBanks = 16,
   localparam int unsigned DataBits = SwitchBytes * 8
 ) (
   input  logic                              clk_i,
@@ -73,27 +86,32 @@ module unisono_switch
 
   localparam int unsigned NodeBits = $bits(node_t);
   localparam int unsigned Channels = 2;  // data, control
+  localparam int unsigned Sources = Channels + 1 + (Handlers > 0 ? 1 : 0);  // of a link's frames
 
   typedef logic [Ports-1:0] ports_t;
 
   // ---------------------------------------------------------------- registers
-  logic  own_word, way_word;
+  logic  own_word, way_word, unit_reg_valid, station_reg_valid;
   node_t own_q;
-  assign own_word = reg_valid_i && reg_write_i && reg_word_i[15:13] == 3'b011;
+  logic [31:0] unit_reg_data, station_reg_data;
+  assign own_word = reg_valid_i && reg_write_i && reg_word_i[15:12] == 4'b0110 && !reg_word_i[0];
+  assign reg_valid_o = unit_reg_valid || station_reg_valid;
+  assign reg_data_o = station_reg_valid ? station_reg_data : unit_reg_data;
   assign way_word = reg_valid_i && reg_write_i && reg_word_i[15:13] == 3'b010;
   always_ff @(posedge clk_i) if (own_word) own_q <= node_t'(reg_data_i);
 
   // ---------------------------------------------------------------- whose a frame is
-  ports_t                            mine, unit_valid, unit_ready;
+  ports_t                            mine, handled, unit_valid, unit_ready, station_valid, station_ready;
   logic [Ports-1:0][SwitchBytes-1:0] unit_keep;
   ports_t [Channels-1:0]             pass_valid, pass_ready;
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_whose
     assign mine[p]       = in_address_i[p] == own_q;
     assign unit_valid[p] = in_valid_i[p] && mine[p];
     for (genvar c = 0; c < int'(Channels); c++) begin : gen_channel
-      assign pass_valid[c][p] = in_valid_i[p] && !mine[p] && in_control_i[p] == 1'(c);
+      assign pass_valid[c][p] = in_valid_i[p] && !mine[p] && !handled[p] && in_control_i[p] == 1'(c);
     end
-    assign in_ready_o[p] = mine[p] ? unit_ready[p] : pass_ready[in_control_i[p]][p];
+    assign station_valid[p] = in_valid_i[p] && handled[p];
+    assign in_ready_o[p] = mine[p] ? unit_ready[p] : handled[p] ? station_ready[p] : pass_ready[in_control_i[p]][p];
     // To the unit a damaged frame is one that is not as long as its header says.
     always_comb begin
       unit_keep[p] = in_keep_i[p];
@@ -118,8 +136,8 @@ module unisono_switch
     .reg_write_i,
     .reg_word_i,
     .reg_data_i,
-    .reg_valid_o,
-    .reg_data_o,
+    .reg_valid_o  (unit_reg_valid),
+    .reg_data_o   (unit_reg_data),
     .in_valid_i   (unit_valid),
     .in_ready_o   (unit_ready),
     .in_data_i,
@@ -192,21 +210,115 @@ module unisono_switch
     );
   end
 
+  // ---------------------------------------------------------------- handlers
+  ports_t                            led_valid, led_ready, led_last;
+  logic [Ports-1:0][DataBits-1:0]    led_data;
+  logic [Ports-1:0][SwitchBytes-1:0] led_keep;
+  node_t [Ports-1:0]                 led_address;
+  if (Handlers > 0) begin : gen_handlers
+    logic  open_q;
+    node_t station_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        open_q <= 1'b0;
+      end else if (reg_valid_i && reg_write_i && reg_word_i[15:12] == 4'b0110 && reg_word_i[0]) begin
+        open_q    <= 1'b1;
+        station_q <= node_t'(reg_data_i);
+      end
+    end
+    for (genvar p = 0; p < int'(Ports); p++) begin : gen_handled
+      assign handled[p] = open_q && in_address_i[p] == station_q && !mine[p];
+    end
+    unisono_switch_station #(
+      .Ports      (Ports),
+      .Addresses  (Addresses),
+      .Machines   (Handlers),
+      .Format     (HandlerFormat),
+      .Messages   (HandlerMessages),
+      .Columns    (HandlerColumns),
+      .Words      (HandlerWords),
+      .MemoryBytes(HandlerMemoryBytes),
+      .Elements   (HandlerElements),
+      .Banks      (HandlerBanks)
+    ) u_station (
+      .clk_i,
+      .rst_ni,
+      .reg_valid_i    (reg_valid_i && reg_word_i[15:12] == 4'b0111),
+      .reg_write_i,
+      .reg_word_i     (reg_word_i[11:0]),
+      .reg_data_i,
+      .reg_valid_o    (station_reg_valid),
+      .reg_data_o     (station_reg_data),
+      .table_valid_i  (way_word),
+      .table_address_i(node_t'(reg_word_i[12:0])),
+      .table_ports_i  (ports_t'(reg_data_i)),
+      .in_valid_i     (station_valid),
+      .in_ready_o     (station_ready),
+      .in_data_i,
+      .in_keep_i,
+      .in_last_i,
+      .in_bad_i,
+      .out_valid_o    (led_valid),
+      .out_ready_i    (led_ready),
+      .out_data_o     (led_data),
+      .out_keep_o     (led_keep),
+      .out_last_o     (led_last),
+      .out_address_o  (led_address)
+    );
+  end else begin : gen_no_handlers
+    logic unused;
+    assign handled = '0;
+    assign {station_ready, led_valid, led_last} = '0;
+    assign {led_data, led_keep, led_address} = '0;
+    assign station_reg_valid = 1'b0;
+    assign station_reg_data = '0;
+    assign unused = ^{station_valid, led_valid, led_ready, led_last, led_data, led_keep, led_address};
+  end
+
   // ---------------------------------------------------------------- links
   for (genvar p = 0; p < int'(Ports); p++) begin : gen_link
+    // With handlers theirs are the last one.
+    logic [Sources-1:0]                  link_valid, link_ready, link_last;
+    logic [Sources-1:0][DataBits-1:0]    link_data;
+    logic [Sources-1:0][SwitchBytes-1:0] link_keep;
+    logic [Sources-1:0][NodeBits:0]      link_user;
+    for (genvar c = 0; c < int'(Channels); c++) begin : gen_pass
+      assign link_valid[c]  = on_valid[c][p];
+      assign on_ready[c][p] = link_ready[c];
+      assign link_data[c]   = on_data[c][p];
+      assign link_keep[c]   = on_keep[c][p];
+      assign link_last[c]   = on_last[c][p];
+      assign link_user[c]   = {1'(c), on_address[c][p]};
+    end
+    assign link_valid[Channels] = made_valid[p];
+    assign made_ready[p]        = link_ready[Channels];
+    assign link_data[Channels]  = made_data[p];
+    assign link_keep[Channels]  = made_keep[p];
+    assign link_last[Channels]  = made_last[p];
+    assign link_user[Channels]  = {made_control[p], made_address[p]};
+    if (Handlers > 0) begin : gen_led
+      assign link_valid[Channels+1] = led_valid[p];
+      assign led_ready[p]           = link_ready[Channels+1];
+      assign link_data[Channels+1]  = led_data[p];
+      assign link_keep[Channels+1]  = led_keep[p];
+      assign link_last[Channels+1]  = led_last[p];
+      assign link_user[Channels+1]  = {1'b0, led_address[p]};
+    end else begin : gen_not_led
+      assign led_ready[p] = 1'b0;
+    end
     unisono_stream_arbiter #(
-      .Inputs   (Channels + 1),
+      .Inputs   (Sources),
       .DataBytes(SwitchBytes),
       .UserBits (NodeBits + 1)
     ) u_arbiter (
       .clk_i,
       .rst_ni,
-      .in_valid_i  ({made_valid[p], on_valid[1][p], on_valid[0][p]}),
-      .in_ready_o  ({made_ready[p], on_ready[1][p], on_ready[0][p]}),
-      .in_data_i   ({made_data[p], on_data[1][p], on_data[0][p]}),
-      .in_keep_i   ({made_keep[p], on_keep[1][p], on_keep[0][p]}),
-      .in_last_i   ({made_last[p], on_last[1][p], on_last[0][p]}),
-      .in_user_i   ({made_control[p], made_address[p], 1'b1, on_address[1][p], 1'b0, on_address[0][p]}),
+      .in_valid_i  (link_valid),
+      .in_ready_o  (link_ready),
+      .in_data_i   (link_data),
+      .in_keep_i   (link_keep),
+      .in_last_i   (link_last),
+      .in_user_i   (link_user),
       .out_valid_o (out_valid_o[p]),
       .out_ready_i (out_ready_i[p]),
       .out_data_o  (out_data_o[p]),

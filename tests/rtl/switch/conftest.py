@@ -1,6 +1,7 @@
-"""Puts the folders of Tx's and the plugins' tests on the path, which hold what headers and operators need."""
+"""Puts folders on the path: of tests of Tx and plugins, which have headers and operators, and of handlers."""
 
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1] / name) for name in ("tx", "plugin")]
+sys.path[:0] = [str(Path(__file__).parents[1] / name) for name in ("tx", "plugin", "handler")]
+sys.path.insert(0, str(Path(__file__).parents[3] / "python"))
