@@ -19,6 +19,7 @@ from switch_bench import Bench
 from unisono import handler
 
 STATION = 41
+FIRST = 16
 NOWHERE = 50
 CALLS = 3
 SOURCES = tempfile.TemporaryDirectory()
@@ -99,9 +100,9 @@ async def opened(dut: Any, *, watched: bool = True) -> tuple[HandledBench, Handl
     bench = HandledBench(dut)
     handled = bench.handled = Handled(bench, watched)
     await bench.open()
-    # Addresses of handlers' destinations: behind port p is p + 8, too.
+    # Addresses of handlers' destinations: behind port p is p + FIRST, too.
     for port in range(bench.ports):
-        await bench.write(0x4000 | (8 + port), 1 << port)
+        await bench.write(0x4000 | (FIRST + port), 1 << port)
     await bench.write(0x4000 | NOWHERE, 0)
     await bench.write(0x6001, STATION)
     return bench, handled
@@ -120,6 +121,7 @@ async def handlers_among_others(dut: Any) -> None:
         bench.sink.pauses = [rng.choice(some) for _ in range(bench.ports)]
         values = [[rng.getrandbits(32) for _ in range(16)] for _ in bench.members]
         before = [rng.randrange(8) for _ in bench.members]
+        begun = number
         for turn in range(scaled(40, 8)):
             for rank, mine in enumerate(values):
                 if before[rank] == turn:
@@ -129,10 +131,11 @@ async def handlers_among_others(dut: Any) -> None:
                 if rng.random() < 0.1:
                     address = bench.ports
                 bench.pass_on(lane, address, rng.randint(1, 400), control=rng.random() < 0.3)
-                if rng.random() < 0.3:
+                # Each slot has places for 63 of them.
+                if rng.random() < 0.3 and number - begun < 60:
                     number += 1
                     facts = Facts(int(rng.random() < 0.1), 1, number, lane, 8, tag=rng.getrandbits(32),
-                                  address=8 + rng.randrange(bench.ports))  # fmt: skip
+                                  address=FIRST + rng.randrange(bench.ports))  # fmt: skip
                     payloads = [struct.pack("<8f", *(rng.gauss(0, 1) for _ in range(8))) for _ in range(3)]
                     handled.message(facts, payloads, lane)
         total = b"".join((sum(column) & 0xFFFFFFFF).to_bytes(4, "little") for column in zip(*values, strict=True))
@@ -173,7 +176,7 @@ async def who_is_refused(dut: Any) -> None:
     """A frame for a handler that is busy, and none but those: not one by the same port for somebody else."""
     bench, handled = await opened(dut, watched=False)
     await handled.load(0, slow(2000))
-    handled.message(Facts(0, 1, 1, 0, address=9), [bytes(1408)] * 60, 0)
+    handled.message(Facts(0, 1, 1, 0, address=FIRST + 1), [bytes(1408)] * 60, 0)
     await ClockCycles(dut.clk_i, 3000)
     waits = len(bench.source.queues[0])
     await ClockCycles(dut.clk_i, 500)
@@ -199,7 +202,7 @@ async def nowhere(dut: Any) -> None:
     await ClockCycles(dut.clk_i, 4000)
     handled.row.finished.clear()
     assert await handled.read(0xFFF) == 2 * 2  # of each message a packet of counts, and an end
-    handled.message(Facts(0, 1, 3, 0, address=8), [bytes(100)], 0)
+    handled.message(Facts(0, 1, 3, 0, address=FIRST), [bytes(100)], 0)
     await bench.source.drain()
     await ClockCycles(dut.clk_i, 100)
     await the_rest(bench, handled)
