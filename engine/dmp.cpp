@@ -540,8 +540,9 @@ bool Dmp::advance(CallState& call, MoveState& state) {
     if (remote) {
       if (call.communicator->hardware_peers) {
         // A peer that is there has a buffer for each whole segment that it lets come, and none for pieces.
-        if (m.remote.kind == RemoteKind::kMessage)
+        if (m.remote.kind == RemoteKind::kMessage) {
           segment = call.communicator->longest_segment(state.parts.front().peer, state.bytes);
+        }
         segment = std::min(segment, state.bytes - state.done);
         if (bytes < segment) return any;
       } else if (m.log2_segment != 0) {

@@ -19,7 +19,7 @@
 //     0x8 to 0xf    messages, refused, copies, strays; messages that went to their end, dropped, failed; packets written
 //     0x10  instructions
 //     0x11 to 0x14  status of the last function that failed; 0x15 its packet's source, 0x16 tag
-//     0x20  of all slots: 2^n cycles are a tick of patience; 0: none (slot 0)
+//     0x20  of all slots: 2^n cycles are a tick of patience, n at most 31; 28 after a reset; 0: no ticks (slot 0)
 //     0x21 to 0x25  of all slots: frames sound; bad headers, lengths, checksums; frames sent (slot 0)
 //
 // Latency from a frame's last word to the first one of its message's end, with a handler that does nothing: 33 cycles.
@@ -84,7 +84,7 @@ module unisono_handler_station
   assign tick = patience_q != '0 && time_q[5'(patience_q)];
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      patience_q <= '0;
+      patience_q <= 6'd28;                // 2 to 3 seconds at 250 MHz: a packet that is lost holds no place for ever
       time_q <= '0;
       tick_q <= 1'b0;
     end else begin

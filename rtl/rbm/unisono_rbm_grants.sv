@@ -1,9 +1,9 @@
 // What peers are granted: which pairs wait for more, how much they get, and the message that says so.
 //
-// A long message is granted in steps of GrantSegments segments of its own length, two at first. Each granted segment then
-// has a buffer in reserve. A message that finds none left is granted one segment at a time: every arrival of every window has one
-// buffer of its own, whatever the others do. More is granted when one step of two has been taken, or the one segment.
-// When the posted arrival is long and all of it is granted, the next one gets its first grant. (Not behind a short one:
+// A long message is granted in steps of GrantSegments segments, of the length that it has, two at first. Each granted
+// segment then has a buffer in reserve. A message that finds none left is granted one segment at a time: every arrival
+// of every window has one buffer of its own, whatever the others do. More is granted when one step of two has been
+// taken, or the one segment. When the posted arrival is long and all of it is granted, the next one gets its first grant. (Not behind a short one:
 // its sender may have no credit, and ask for a grant of its own.)
 //
 // A pair stands in the queue at most once. Three cycles take it from there to its grant: its record is there (look), it

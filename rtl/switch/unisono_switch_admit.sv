@@ -44,7 +44,7 @@ module unisono_switch_admit
   output logic is_request_o,
   output logic is_write_o,
   output logic is_grant_o,
-  output logic sound_o,                   // it is of this neighbour and communicator, and says nothing that no switch hears
+  output logic sound_o,                   // it is of this neighbour and communicator, without odd flags
   output logic accept_o,
   output logic buffers_o,                 // a short message with data, which is taken
   output logic late_o

@@ -1,9 +1,9 @@
 // How long the segments of a message are: both of its ends cut it alike, by its length.
 //
-// A segment goes on when all of it is there: in memory, in the transport, at the other end, and in the move that passes
-// it on. Short segments make that wait short, long ones carry fewer headers. So a message of up to ShortMessage bytes is
-// cut into segments of ShortSegment, one of up to MediumMessage into segments of MediumSegment, and longer ones into the
-// longest that its communicator has agreed. What may go eagerly is one segment, and what goes to a switch or comes from
+// A segment goes on when all of it is there: in memory, in the transport, at the other end, in the move that passes it
+// on. Short segments make that wait short, long ones carry fewer headers. So a message of up to ShortMessage bytes has
+// segments of ShortSegment, one of up to MediumMessage segments of MediumSegment, and a longer one the longest that its
+// communicator has agreed. What may go eagerly is one segment, and what goes to a switch or comes from
 // there, or to a window, has the agreed length: whole_i says so.
 //
 // The same rule in C++ is core/message_segment.hpp.
@@ -27,7 +27,7 @@ module unisono_message_segment
 
   if (2 ** $clog2(ShortMessage) != ShortMessage || 2 ** $clog2(ShortSegment) != ShortSegment ||
       2 ** $clog2(MediumMessage) != MediumMessage || 2 ** $clog2(MediumSegment) != MediumSegment ||
-      ShortMessage >= MediumMessage || ShortSegment >= MediumSegment || MediumSegment > MaxSegment) begin : gen_bad_lengths
+      ShortMessage >= MediumMessage || ShortSegment >= MediumSegment || MediumSegment > MaxSegment) begin : gen_bad
     $error("unisono_message_segment: lengths must be powers of two, and short ones shorter than medium ones");
   end
 

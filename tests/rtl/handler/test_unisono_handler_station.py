@@ -222,6 +222,7 @@ async def verdicts_and_stops(dut: Any) -> None:
 async def order(dut: Any) -> None:
     """Copies and strays are dropped and counted; a message with a gap, or of another length, ends and says where."""
     bench = await started(dut)
+    assert await bench.read(0x20) == 28, "without a word from software no message waits for ever"
     await bench.load(0, compiled("teller", TELLER, FOLDER))
     rng = bench.rng
     for number in range(scaled(40, 12)):

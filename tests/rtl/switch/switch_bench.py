@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import ClassVar
 
-from bus import Packet, StreamSink, StreamSource
-from headers import Header
+from bus import Packet, StreamSink, StreamSource, paces
+from headers import Header, MessageType
 from unit_bench import UnitBench
 
 OWN = 40
@@ -65,6 +65,29 @@ class Bench(UnitBench):
                 assert header.source == len(self.members), "a frame that nobody sent"
                 self.payload = packet.data[64:]
                 return header
+
+    def pass_something(self, lane: int) -> None:
+        """A frame of any length to another port, or to all of them."""
+        address = (lane + self.rng.randrange(1, self.ports)) % self.ports
+        if self.rng.random() < 0.1:
+            address = self.ports
+        self.pass_on(lane, address, self.rng.randint(1, 400), control=self.rng.random() < 0.3)
+
+    def change_paces(self) -> None:
+        """Each link pauses in a way of its own from now on."""
+        some = [pace for _, pace in paces(self.rng)]
+        self.source.pauses = [self.rng.choice(some) for _ in range(self.ports)]
+        self.sink.pauses = [self.rng.choice(some) for _ in range(self.ports)]
+
+    async def all_get_the_sum(self, values: list[list[int]], signature: int) -> None:
+        """The unit sends each member the sum of what all have given, 32 bits an element."""
+        total = b"".join((sum(column) & 0xFFFFFFFF).to_bytes(4, "little") for column in zip(*values, strict=True))
+        for rank, port in enumerate(self.members):
+            header = await self.next_of_unit(port)
+            while header.type == MessageType.CREDIT:
+                header = await self.next_of_unit(port)
+            assert (header.destination, header.signature) == (rank, signature)
+            assert self.payload == total
 
     async def finish_passing(self) -> None:
         """All that passes has come, and nothing else."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import cocotb
 import pytest
-from bus import Packet, paces
+from bus import Packet
 from cocotb.triggers import ClockCycles, RisingEdge
 from hdl import full, scaled, simulate
-from headers import Datatype, MessageType
+from headers import Datatype
 from switch_bench import Bench
 
 LATENCY = 3
@@ -22,9 +22,7 @@ async def folds_among_others(dut: Any) -> None:
     await bench.open()
     rng = bench.rng
     for call in range(CALLS):
-        some = [pace for _, pace in paces(rng)]
-        bench.source.pauses = [rng.choice(some) for _ in range(bench.ports)]
-        bench.sink.pauses = [rng.choice(some) for _ in range(bench.ports)]
+        bench.change_paces()
         values = [[rng.getrandbits(32) for _ in range(16)] for _ in bench.members]
         before = [rng.randrange(8) for _ in bench.members]
         for turn in range(scaled(40, 8)):
@@ -32,17 +30,8 @@ async def folds_among_others(dut: Any) -> None:
                 if before[rank] == turn:
                     bench.contribute(rank, 99 + call, mine, sequence=7 + call)
             for lane in range(bench.ports):
-                address = (lane + rng.randrange(1, bench.ports)) % bench.ports
-                if rng.random() < 0.1:
-                    address = bench.ports
-                bench.pass_on(lane, address, rng.randint(1, 400), control=rng.random() < 0.3)
-        total = b"".join((sum(column) & 0xFFFFFFFF).to_bytes(4, "little") for column in zip(*values, strict=True))
-        for rank, port in enumerate(bench.members):
-            header = await bench.next_of_unit(port)
-            while header.type == MessageType.CREDIT:
-                header = await bench.next_of_unit(port)
-            assert (header.destination, header.signature) == (rank, 99 + call)
-            assert bench.payload == total
+                bench.pass_something(lane)
+        await bench.all_get_the_sum(values, 99 + call)
         await bench.finish_passing()
     assert int(dut.counter_messages_o.value) == CALLS
     assert not int(dut.counter_strays_o.value)

@@ -9,10 +9,10 @@ from typing import Any
 
 import cocotb
 import pytest
-from bus import ChannelSink, Packet, paces
+from bus import ChannelSink, Packet
 from cocotb.triggers import ClockCycles, RisingEdge
 from hdl import full, scaled, simulate
-from headers import Datatype, Header, MessageType
+from headers import Datatype, Header
 from station_bench import EXAMPLES, StationBench, compiled
 from station_frames import Facts
 from switch_bench import Bench
@@ -116,9 +116,7 @@ async def handlers_among_others(dut: Any) -> None:
     await handled.load(1, slow(50))
     number = 0
     for call in range(CALLS):
-        some = [pace for _, pace in paces(rng)]
-        bench.source.pauses = [rng.choice(some) for _ in range(bench.ports)]
-        bench.sink.pauses = [rng.choice(some) for _ in range(bench.ports)]
+        bench.change_paces()
         values = [[rng.getrandbits(32) for _ in range(16)] for _ in bench.members]
         before = [rng.randrange(8) for _ in bench.members]
         begun = number
@@ -127,10 +125,7 @@ async def handlers_among_others(dut: Any) -> None:
                 if before[rank] == turn:
                     bench.contribute(rank, 99 + call, mine, sequence=7 + call)
             for lane in range(bench.ports):
-                address = (lane + rng.randrange(1, bench.ports)) % bench.ports
-                if rng.random() < 0.1:
-                    address = bench.ports
-                bench.pass_on(lane, address, rng.randint(1, 400), control=rng.random() < 0.3)
+                bench.pass_something(lane)
                 # Each slot has places for 63 of them.
                 if rng.random() < 0.3 and number - begun < 60:
                     number += 1
@@ -138,13 +133,7 @@ async def handlers_among_others(dut: Any) -> None:
                                   address=FIRST + rng.randrange(bench.ports))  # fmt: skip
                     payloads = [struct.pack("<8f", *(rng.gauss(0, 1) for _ in range(8))) for _ in range(3)]
                     handled.message(facts, payloads, lane)
-        total = b"".join((sum(column) & 0xFFFFFFFF).to_bytes(4, "little") for column in zip(*values, strict=True))
-        for rank, port in enumerate(bench.members):
-            header = await bench.next_of_unit(port)
-            while header.type == MessageType.CREDIT:
-                header = await bench.next_of_unit(port)
-            assert (header.destination, header.signature) == (rank, 99 + call)
-            assert bench.payload == total
+        await bench.all_get_the_sum(values, 99 + call)
         await bench.source.drain()
         await bench.finish_passing()
         await the_rest(bench, handled)
