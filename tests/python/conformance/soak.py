@@ -222,6 +222,18 @@ class Order:
     settings: dict[str, Any]  #: of contexts
 
 
+def say(folder: Path, rank: int, report: dict[str, Any]) -> None:
+    """Writes a rank's report, whole or not at all: a rank may be killed at any moment, this one included."""
+    unfinished = folder / f"rank{rank}.unfinished"
+    unfinished.write_text(json.dumps(report))
+    unfinished.rename(folder / f"rank{rank}.json")
+
+
+def reports_of(folder: Path) -> list[dict[str, Any]]:
+    """The reports of the ranks that came to their end."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("rank*.json"))]
+
+
 def soak_rank(folder: Path, order: Order) -> None:
     """One rank of a job: says at the end what it has done, and what was wrong."""
     wrong: list[str] = []
@@ -279,7 +291,7 @@ def soak_rank(folder: Path, order: Order) -> None:
         if grown > 96 * 1024:
             wrong.append(f"memory has grown by {grown} KiB after a quarter of the job")
         report = {"wrong": wrong, "calls": calls, "losses": losses, "left": comm.size}
-        (folder / f"rank{context.world.rank}.json").write_text(json.dumps(report))
+        say(folder, context.world.rank, report)
         # Nobody leaves before all are done.
         with contextlib.suppress(unisono.UnisonoError):
             comm.barrier()
@@ -313,7 +325,7 @@ def run_job(seed: int, kind: str = ONE_HOST, *, most: int = 40) -> tuple[bool, s
             job = subprocess.run(
                 command, capture_output=True, text=True, env=environment, timeout=2 * LONGEST, stdin=subprocess.DEVNULL
             )
-        reports = [json.loads(path.read_text()) for path in sorted(folder.glob("rank*.json"))]
+        reports = reports_of(folder)
     return _judged(job, reports, ranks, what, time.monotonic() - begin)
 
 

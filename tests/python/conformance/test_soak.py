@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from pathlib import Path
+
 import pytest
 
 from .engines import has_fabric
-from .soak import run_job
+from .soak import reports_of, run_job, say
 
 
 @pytest.mark.parametrize("seed", [3, 6, 12, 30])
@@ -20,3 +24,16 @@ def test_a_short_job_between_hosts(kind: str, seed: int) -> None:
         pytest.skip("there is no libfabric here, or its headers were missing")
     good, line = run_job(seed, kind, most=3)
     assert good, line
+
+
+def test_a_rank_that_is_killed_while_it_writes_its_report_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(tmp_path, 0, {"wrong": [], "calls": 10})
+    child = os.fork()
+    if child == 0:
+        # Killed between the making of the file and its first byte.
+        monkeypatch.setattr(Path, "write_text", lambda path, _: (path.touch(), os.kill(os.getpid(), signal.SIGKILL)))
+        say(tmp_path, 1, {"wrong": [], "calls": 10})
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    assert reports_of(tmp_path) == [{"wrong": [], "calls": 10}]
