@@ -40,6 +40,7 @@ import unisono
 from .case import DTYPES, ROOTED, Array, Case
 from .engines import PLACEMENTS, has_fabric, kernel_copies
 from .matrix import EDGES, NO_IN_PLACE, all_names, operators_of, refused
+from .reports import reports_of, say
 from .sequences import Step, perform
 from .soak_places import KINDS, ONE_HOST, cut_now_and_then, place_of
 
@@ -220,18 +221,6 @@ class Order:
     disturbances: bool
     several: bool  #: hosts
     settings: dict[str, Any]  #: of contexts
-
-
-def say(folder: Path, rank: int, report: dict[str, Any]) -> None:
-    """Writes a rank's report, whole or not at all: a rank may be killed at any moment, this one included."""
-    unfinished = folder / f"rank{rank}.unfinished"
-    unfinished.write_text(json.dumps(report))
-    unfinished.rename(folder / f"rank{rank}.json")
-
-
-def reports_of(folder: Path) -> list[dict[str, Any]]:
-    """The reports of the ranks that came to their end."""
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("rank*.json"))]
 
 
 def soak_rank(folder: Path, order: Order) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from .engines import has_fabric
-from .soak import reports_of, run_job, say
+from .reports import reports_of, say
+from .soak import run_job
 
 
 @pytest.mark.parametrize("seed", [3, 6, 12, 30])

@@ -26,6 +26,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from conformance.reports import reports_of
 from handlers.operator_sources import SOURCES
 from hosts.support import ENVIRONMENT, ROOT, RUN, alive
 
@@ -95,7 +96,7 @@ class Job:
         return time.monotonic() - self.begin
 
     def reports(self) -> list[dict[str, object]]:
-        return [json.loads(path.read_text()) for path in self.folder.glob("rank*.json")]
+        return reports_of(self.folder)
 
     def _ends(self, errors: str) -> list[str]:
         killed = len(KILLED.findall(errors))

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import unisono
+from conformance.reports import say
 
 Array = np.ndarray[Any, Any]
 
@@ -410,7 +411,7 @@ def main() -> int:
         if more > 8 * world.size:
             raise WrongError(f"rank {world.rank} has {more} files more open at the end than at the begin")
         report = rank.counts | {"rank": world.rank, "left": rank.comm.size, "carrier": rank.comm.state.carrier}
-        Path(order.folder, f"rank{world.rank}.json").write_text(json.dumps(report))
+        say(Path(order.folder), world.rank, report)
         with contextlib.suppress(unisono.PeerDeadError, unisono.RevokedError):
             rank.comm.barrier()
     return 0
