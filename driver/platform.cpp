@@ -170,7 +170,7 @@ EngineSettings default_settings(Platform platform) {
   }
   settings.eager_limit = 4096;
   settings.segment_bytes = 4096;
-  settings.rx_buffer_count = 4;
+  settings.rx_buffer_count = 16;
   if (platform == Platform::kRtl) settings.timeout = kSimulatedTimeout;
   return settings;
 }

@@ -60,6 +60,7 @@ Agreement agree(std::span<const Agreement> all_capabilities, const MemberName& n
     common.lanes = common.lanes && other.lanes;
     common.programs = common.programs && other.programs;
     common.radices = common.radices && other.radices;
+    common.openings = common.openings && other.openings;
     common.log2_max_segment = std::min(common.log2_max_segment, other.log2_max_segment);
     agreed.aggregates = agreed.aggregates && capabilities.aggregates;
     agreed.eager_limit = std::min(agreed.eager_limit, capabilities.eager_limit);

@@ -59,7 +59,9 @@ package unisono_cclo_pkg;
     logic [15:0] epoch;
     logic [31:0] eager_limit;      // bytes, as agreed by the members
     logic [31:0] segment_bytes;    // largest payload of a segment, as agreed
-    logic [15:0] rx_buffers;       // eager messages a member may send to another without hearing from it
+    logic [15:0] rx_buffers;       // eager segments a member may send to another without hearing from it
+    logic opens;                   // long messages point to point begin on credit
+    logic [14:0] kept;             // and leave so many credits to short ones
     logic [RankWidth:0] size;
     logic [RankWidth:0] members;   // ranks from here on are switches; 0: there are none
     rank_t rank;                   // this engine's

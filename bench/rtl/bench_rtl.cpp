@@ -120,7 +120,8 @@ sim::ClusterConfig cluster_of(std::uint32_t nodes, std::uint64_t seed = 1) {
   return config;
 }
 
-sim::Host::Agreed usual() { return {kEagerLimit, kSegmentBytes, kRxBuffers}; }
+/// As a job has them: long messages leave a quarter of the credit to short ones.
+sim::Host::Agreed usual() { return {kEagerLimit, kSegmentBytes, kRxBuffers, true, kRxBuffers / 4}; }
 
 /// The first calls of an engine find nothing in its caches; what is measured comes after them.
 void warm_up(Job& job, std::uint32_t place) {

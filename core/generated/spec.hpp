@@ -1690,6 +1690,7 @@ struct Capability {
   std::uint8_t log2_max_segment{};  ///< largest segment in bytes, log2
   bool lanes{};  ///< lanes: messages in single cache lines of memory that all members share
   bool radices{};  ///< algorithms that take a radix, with any; else with their default
+  bool openings{};  ///< long messages point to point begin on credit, before they are granted
   friend constexpr bool operator==(const Capability&, const Capability&) = default;
 };
 
@@ -1710,6 +1711,7 @@ constexpr std::array<std::uint64_t, 1> encode(const Capability& value) {
   words[0] |= (static_cast<std::uint64_t>(value.log2_max_segment) & 0x1fU) << 56U;
   words[0] |= (static_cast<std::uint64_t>(value.lanes) & 0x1U) << 61U;
   words[0] |= (static_cast<std::uint64_t>(value.radices) & 0x1U) << 62U;
+  words[0] |= (static_cast<std::uint64_t>(value.openings) & 0x1U) << 63U;
   return words;
 }
 
@@ -1730,6 +1732,7 @@ constexpr Capability decode_capability(const std::array<std::uint64_t, 1>& words
   value.log2_max_segment = static_cast<std::uint8_t>((words[0] >> 56U) & 0x1fU);
   value.lanes = ((words[0] >> 61U) & 0x1U) != 0;
   value.radices = ((words[0] >> 62U) & 0x1U) != 0;
+  value.openings = ((words[0] >> 63U) & 0x1U) != 0;
   return value;
 }
 

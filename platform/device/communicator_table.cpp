@@ -5,6 +5,12 @@
 #include "platform/device/registers.hpp"
 
 namespace unisono {
+namespace {
+
+/// Of what credit there is, long messages leave this part to short ones, which would have to ask without.
+constexpr std::uint32_t kCreditsKept = 4;
+
+}  // namespace
 
 void CommunicatorTable::open_session(std::uint32_t node) {
   if (sessions_[node] || node == device_.node()) return;
@@ -47,12 +53,14 @@ void CommunicatorTable::write(std::uint32_t place, const cclo::Communicator& com
                                                 communicator.capability.datatypes,
                                                 communicator.capability.funcs};
   device_.write(registers::communicator(place, registers::kNumber), controller);
+  const std::uint32_t buffers = communicator.agreed.rx_buffer_count;
+  const std::uint32_t opens = communicator.capability.openings ? registers::kOpens : 0;
   const std::array<std::uint32_t, 6> path{
       communicator.number,
       communicator.epoch,
       communicator.agreed.eager_limit,
       communicator.segment_bytes,
-      communicator.agreed.rx_buffer_count,
+      buffers | opens | (buffers / kCreditsKept) << registers::kKeptShift,
       rows | (to_switch ? communicator.size << registers::kMembersShift : 0) | communicator.rank << 16U};
   device_.write(registers::communicator(place, registers::kPathNumber), path);
   device_.write(registers::communicator(place, registers::kPathValid), 1);

@@ -51,10 +51,14 @@ EngineSettings DeviceEngine::within_limits(EngineSettings settings, std::uint64_
   return settings;
 }
 
-Agreement DeviceEngine::capabilities_of(std::uint64_t capability, const EngineSettings& settings) {
+Agreement DeviceEngine::capabilities_of(std::uint64_t capability, const EngineSettings& settings, std::size_t ranks) {
   NativeEngine::capabilities_of(settings);  // refuses what no engine takes, before it is cut to what this one does
   Agreement capabilities = NativeEngine::capabilities_of(within_limits(settings, capability));
   capabilities.capability = capability;
+  // What all peers of the job may send before it is received has a buffer.
+  const auto peers = static_cast<std::uint32_t>(std::max<std::size_t>(ranks, 2) - 1);
+  capabilities.rx_buffer_count =
+      std::min(capabilities.rx_buffer_count, std::max(DeviceLimits::kAllRxBuffers / peers, 1U));
   return capabilities;
 }
 
@@ -129,7 +133,7 @@ void DeviceEngine::pass(microseconds at_most) {
 
 Agreement DeviceEngine::capabilities() const {
   const std::lock_guard lock(calls_->turns);
-  return capabilities_of(calls_->capability, calls_->options.settings);
+  return capabilities_of(calls_->capability, calls_->options.settings, calls_->options.nodes.size());
 }
 
 void DeviceEngine::create_communicator(std::uint32_t number, std::uint16_t epoch,

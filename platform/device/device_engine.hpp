@@ -52,8 +52,8 @@ class DeviceEngine final : public Engine {
 
   /// `settings` as far as a device with this capability word can have them: sizes beyond the hardware's are cut to it.
   static EngineSettings within_limits(EngineSettings settings, std::uint64_t capability);
-  /// What an engine on a device with this capability word brings to an agreement.
-  static Agreement capabilities_of(std::uint64_t capability, const EngineSettings& settings);
+  /// What an engine on a device with this capability word brings to an agreement in a job of so many ranks.
+  static Agreement capabilities_of(std::uint64_t capability, const EngineSettings& settings, std::size_t ranks = 1);
   /// The capability word of a device. Throws as the constructor does.
   static std::uint64_t capability_of(Device& device);
 

@@ -553,7 +553,7 @@ class FunctionalDevice::Impl {
     agreed.capability = encode(common)[0];
     agreed.eager_limit = at(registers::kPathEager);
     agreed.segment_bytes = at(registers::kPathSegment);
-    agreed.rx_buffer_count = at(registers::kPathRxBuffers);
+    agreed.rx_buffer_count = at(registers::kPathRxBuffers) & registers::kRxBuffersMask;
     if ((at(registers::kState) & registers::kStateCrowded) == 0) {
       agreed.quota = std::numeric_limits<std::uint32_t>::max();
       agreed.cores.fill(~std::uint64_t{0});

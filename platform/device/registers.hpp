@@ -51,6 +51,10 @@ inline constexpr std::uint32_t kEntryWords = 16;
 
 /// In kGroup: the switch above this rank, as a rank; 0: there is none.
 inline constexpr std::uint32_t kAboveShift = 16;
+/// In kPathRxBuffers: long messages point to point begin on credit, and leave so much credit to short ones.
+inline constexpr std::uint32_t kOpens = 1U << 31U;
+inline constexpr std::uint32_t kKeptShift = 16;
+inline constexpr std::uint32_t kRxBuffersMask = 0xffffU;
 /// In kPathSizeRank: where ranks from a number on are switches, that number.
 inline constexpr std::uint32_t kMembersShift = 8;
 

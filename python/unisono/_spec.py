@@ -1751,6 +1751,8 @@ class Capability:
     lanes: bool = False
     #: algorithms that take a radix, with any; else with their default
     radices: bool = False
+    #: long messages point to point begin on credit, before they are granted
+    openings: bool = False
 
     def encode(self) -> builtins.bytes:
         """The 8 little-endian bytes; ValueError if a field's value is not allowed."""
@@ -1769,13 +1771,13 @@ class Capability:
         raw |= _unsigned(self.log2_max_segment, 5, "Capability.log2_max_segment") << 56
         raw |= _flag(self.lanes, "Capability.lanes") << 61
         raw |= _flag(self.radices, "Capability.radices") << 62
+        raw |= _flag(self.openings, "Capability.openings") << 63
         return raw.to_bytes(8, "little")
 
     @classmethod
     def decode(cls, data: builtins.bytes) -> Capability:
         """Inverse of `encode`; ValueError if `data` is not the form of a legal value."""
         raw = _integer(data, 8, "Capability")
-        _zero(raw, 63, 1, "Capability.reserved0")
         return cls(
             version=_bits(raw, 0, 8),
             datatypes=_bits(raw, 8, 24),
@@ -1791,6 +1793,7 @@ class Capability:
             log2_max_segment=_bits(raw, 56, 5),
             lanes=_bits(raw, 61, 1) != 0,
             radices=_bits(raw, 62, 1) != 0,
+            openings=_bits(raw, 63, 1) != 0,
         )
 
 

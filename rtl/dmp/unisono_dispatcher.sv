@@ -79,6 +79,11 @@ module unisono_dispatcher
   output logic           stream_kick_ready_o,
   input  move_id_t       stream_kick_id_i,
 
+  // A point-to-point message may begin that was held.
+  input  logic           turn_kick_valid_i,
+  output logic           turn_kick_ready_o,
+  input  move_id_t       turn_kick_id_i,
+
   // Lists of peers: a word of the program's constant pool, one cycle after the question.
   output slot_t       pool_slot_o,
   output pool_index_t pool_index_o,
@@ -108,6 +113,7 @@ module unisono_dispatcher
 
   // Credit for one eager message.
   output logic          credit_take_o,
+  output logic [15:0]   credit_keep_o,             // left to others
   input  logic          credit_ready_i,
   output communicator_t credit_communicator_o,
   output rank_t         credit_peer_o,
@@ -244,6 +250,7 @@ module unisono_dispatcher
     .grant_valid_i, .grant_ready_o, .grant_pair_i, .kick_valid_i, .kick_ready_o, .kick_id_i,
     .follow_kick_valid_i, .follow_kick_ready_o, .follow_kick_id_i,
     .stream_kick_valid_i, .stream_kick_ready_o, .stream_kick_id_i,
+    .turn_kick_valid_i, .turn_kick_ready_o, .turn_kick_id_i,
     .credit_valid_i(credit_event_valid_i), .credit_ready_o(credit_event_ready_o),
     .credit_communicator_i(credit_event_communicator_i), .credit_peer_i(credit_event_peer_i), .communicators_i,
     .pair_o(kick_pair), .sends_i(kick_sends), .sender_i(kick_sender),
@@ -279,12 +286,12 @@ module unisono_dispatcher
 
   message_bytes_t move_bytes, next_position;
   segment_bytes_t arrives_bytes;
-  logic early_take, ask_credit, binds, ready, measures, arrives, overtakes;
+  logic early_take, early_keep, ask_credit, ask_keep, binds, ready, measures, arrives, overtakes;
   unisono_dispatcher_lower u_lower (
     .clk_i, .rst_ni, .step_i(look.step), .issue_valid_i(takes.issue), .issue_generation_i,
-    .given_i(given), .communicator_i, .region_o(binding_region_o), .region_asks_o(binding_asks_o), .binding_i,
+    .given_i(given), .communicator_i, .point_to_point_i(context_i.point_to_point), .region_o(binding_region_o), .region_asks_o(binding_asks_o), .binding_i,
     .bytes_o(move_bytes), .free_i(follow_free_i && !held_i && stream_ready_i),
-    .credit_take_o(early_take), .credit_ready_i, .credit_answer_i, .credit_granted_i,
+    .credit_take_o(early_take), .credit_keep_o(early_keep), .credit_ready_i, .credit_answer_i, .credit_granted_i,
     .binds_o(binds), .ready_o(ready), .lowered_o(lowered)
   );
   unisono_dispatcher_lists u_lists (
@@ -295,7 +302,7 @@ module unisono_dispatcher
     .clk_i, .rst_ni, .step_i(look.step), .run_i(run), .position_i(progress.position), .segment_bytes_i(segment.bytes),
     .measures_i(measures), .next_bytes_i(next_run.bytes), .next_segment_i(next_run.segment),
     .next_position_i(next_position), .arrives_i(arrives), .arrives_bytes_i(arrives_bytes),
-    .issued_bytes_i(lowered.run.bytes), .granted_i(granted), .parity_i(parity), .grant_i(grant), .size_o(size)
+    .issued_bytes_i(lowered.run.bytes), .issued_segment_i(lowered.run.segment), .granted_i(granted), .parity_i(parity), .grant_i(grant), .size_o(size)
   );
   unisono_dispatcher_lane u_lane (
     .clk_i, .rst_ni, .run_i(run), .next_run_i(next_run), .busy_i(order_busy_i), .overtakes_o(overtakes),
@@ -331,6 +338,7 @@ module unisono_dispatcher
     .arrives_bytes_o(arrives_bytes), .size_i(size), .lane_o(lane_command), .begins_o(begins),
     .begins_peer_o(begins_peer), .ends_o(ends), .forget_o(forget), .pair_sends_i(pair_sends),
     .pair_sender_i(pair_sender), .holds_i(holds[look.id.slot]), .state_i(state), .ask_credit_o(ask_credit),
+    .ask_keep_o(ask_keep),
     .ask_credit_back_o(credit_back_o), .ask_adopt_o(adopt_valid_o), .ask_space_o(space_valid_o),
     .ask_post_o(post_valid_o), .ask_head_o(head_valid_o), .ask_take_o(take_valid_o), .ask_job_o(job_valid_o),
     .answers_i(answers),
@@ -358,6 +366,7 @@ module unisono_dispatcher
   assign order_peer_o = run.peer;
 
   assign credit_take_o = early_take || ask_credit;
+  assign credit_keep_o = ask_keep || early_keep ? 16'(communicator_i.kept) : '0;
   assign credit_communicator_o = context_i.communicator;
   assign credit_peer_o = look.step == StepBind0 ? rank_t'(given.move.remote.peer) : run.peer;
   assign adopt_pair_o = send_pair;
@@ -406,7 +415,7 @@ module unisono_dispatcher
       StepCredit: park_cause_o = events.follow_waits ? unisono_observe_pkg::WaitProducer
                                                      : unisono_observe_pkg::WaitSpace;
       // A short message asks to be granted for want of credit only.
-      StepGrants, StepSize: park_cause_o = progress.requested &&
+      StepGrants, StepSize, StepOpen: park_cause_o = progress.requested &&
                                            run.bytes <= message_bytes_t'(communicator_i.eager_limit)
                                            ? unisono_observe_pkg::WaitCredit : unisono_observe_pkg::WaitGrant;
       StepSpace: park_cause_o = unisono_observe_pkg::WaitSpace;

@@ -1,14 +1,14 @@
 // Who kicks a move of the dispatcher, and which move is looked at next.
 //
 // A kick says that something may have changed for a move: a segment or a grant has come, its producer has made more, a
-// kernel's stream has moved, or the look before has left something to do (*again*). Credit for a peer concerns the
+// kernel's stream has moved, it is its message's turn, or the look before has left something to do (*again*). Credit for a peer concerns the
 // moves of all calls on its communicator that send to it: the slots are gone through in turn, one a cycle, and behind
 // all other kicks. A grant kicks whichever move sends to its pair. Kicked moves stand in a unisono_kick_queue, each
 // once.
 //
 // Latency: a kick that finds the queue empty is on offer 2 cycles later; again, a grant, and credit for a move of slot
 // 0 after 3, of the slots behind it one more each. Throughput: one kick per cycle; a grant or a credit is taken when
-// the one before has kicked. In this order they go first: again, grants, segments, producers, streams, credit.
+// the one before has kicked. In this order they go first: again, grants, segments, producers, streams, turns, credit.
 // Restrictions: nothing comes during the sweep after a reset.
 
 module unisono_dispatcher_kicks
@@ -39,6 +39,9 @@ module unisono_dispatcher_kicks
   input  logic     stream_kick_valid_i,
   output logic     stream_kick_ready_o,
   input  move_id_t stream_kick_id_i,
+  input  logic     turn_kick_valid_i,
+  output logic     turn_kick_ready_o,
+  input  move_id_t turn_kick_id_i,
 
   input  logic          credit_valid_i,
   output logic          credit_ready_o,
@@ -74,6 +77,7 @@ module unisono_dispatcher_kicks
     kick_ready_o = 1'b0;
     follow_kick_ready_o = 1'b0;
     stream_kick_ready_o = 1'b0;
+    turn_kick_ready_o = 1'b0;
     scan_moves = 1'b0;
     if (sweeps_i) begin
       push_valid = 1'b0;
@@ -95,6 +99,10 @@ module unisono_dispatcher_kicks
       push_valid = 1'b1;
       push_id = stream_kick_id_i;
       stream_kick_ready_o = 1'b1;
+    end else if (turn_kick_valid_i) begin
+      push_valid = 1'b1;
+      push_id = turn_kick_id_i;
+      turn_kick_ready_o = 1'b1;
     end else if (scan_q) begin
       scan_moves = 1'b1;
       push_valid = sends_i && communicators_i[scan_slot_q] == scan_communicator_q;

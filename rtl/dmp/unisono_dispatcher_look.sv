@@ -82,6 +82,7 @@ module unisono_dispatcher_look
   // Questions to others; each lasts until it is taken or answered. They do not stand in one record, as some answers
   // come in the same cycle.
   output logic       ask_credit_o,
+  output logic       ask_keep_o,                   // some are left to short messages
   output logic       ask_credit_back_o,
   output logic       ask_adopt_o,
   output logic       ask_space_o,
@@ -99,9 +100,11 @@ module unisono_dispatcher_look
   progress_t progress_d, progress_q;
   segment_t segment_d, segment_q;
   logic live, last_of_move;
+  logic opens;                                     // a long message whose next segment may go before it is granted
 
   assign live = live_i || look_q.issued_here;
   assign last_of_move = size_i.last && !list_i.makes && !list_i.keeps;
+  assign opens = run_q.opens && state_i.point_to_point && (!progress_q.requested || progress_q.opening);
 
   assign look_o = look_q;
   assign run_o = run_q;
@@ -135,6 +138,7 @@ module unisono_dispatcher_look
     ends_o = 1'b0;
     forget_o = '0;
     ask_credit_o = 1'b0;
+    ask_keep_o = 1'b0;
     ask_credit_back_o = 1'b0;
     ask_adopt_o = 1'b0;
     ask_space_o = 1'b0;
@@ -220,8 +224,9 @@ module unisono_dispatcher_look
           look_d.step = StepIdle;
         end else begin
           begins_o = run_d.send && !run_d.put;
+          run_d.eager = run_d.eager || (run_d.opens && lowered_i.credited);
           look_d.step = run_d.fan_in ? StepListWait : run_d.arrival ? StepPost
-                        : lowered_i.credited && lowered_i.one_piece ? StepSpace
+                        : lowered_i.credited && (lowered_i.one_piece || run_d.opens) ? StepSpace
                         : !run_d.fan_out && state_i.free ? StepCredit : StepLook;
           // What goes on to space from here is one segment.
           look_d.bytes = run_d.bytes < message_bytes_t'(run_d.segment) ? segment_bytes_t'(run_d.bytes) : run_d.segment;
@@ -254,8 +259,8 @@ module unisono_dispatcher_look
           progress_d = progress_i;
         end
         measures_o = 1'b1;
-        // What was asked for is sent when it is granted, however short it is.
-        run_d.eager = run_d.eager && !progress_d.requested;
+        // What was asked for is sent when it is granted, however short it is; what has its credit goes with that.
+        run_d.eager = (run_d.eager && !progress_d.requested) || progress_d.credited;
         if (run_d.fan_out) begin
           run_d.peer = progress_d.peer;
           if (!progress_d.made) begin
@@ -337,8 +342,7 @@ module unisono_dispatcher_look
           lane_o.compute = 1'b1;
           look_d.step = StepDispatch;
         end else if (state_i.held) begin
-          // What is before it waits for space at most.
-          events_o.again = 1'b1;
+          // It is kicked when it is its turn.
           look_d.step = StepIdle;
         end else if (run_q.eager) begin
           look_d.bytes = size_i.own;
@@ -356,7 +360,7 @@ module unisono_dispatcher_look
               look_d.step = StepSpace;
             end
           end
-        end else if ((state_i.point_to_point || state_i.to_switch) && !progress_q.requested) begin
+        end else if ((state_i.point_to_point || state_i.to_switch) && !progress_q.requested && !opens) begin
           // A receive that does not know of it, and a switch that knows no calls, are asked for place.
           look_d.asks = 1'b1;
           look_d.step = StepSpace;
@@ -384,12 +388,43 @@ module unisono_dispatcher_look
         look_d.bytes = size_i.sized;
         lane_o.compute = 1'b1;
         look_d.step = run_q.send ? StepSpace : StepDispatch;
-        if (run_q.send && !run_q.eager && !size_i.granted && !look_q.adopted) begin
+        if (run_q.send && !run_q.eager && !size_i.granted && opens) begin
+          look_d.step = StepOpen;
+        end else if (run_q.send && !run_q.eager && !size_i.granted && !look_q.adopted) begin
           look_d.step = StepGrants;
         end else if (run_q.send && !run_q.eager && size_i.waits) begin
           // The next grant kicks.
+          if (progress_q.opening) begin
+            progress_d.opening = 1'b0;
+            progress_write_o = progress_d;
+            memory_o.progress_write = 1'b1;
+            events_o.announced = 1'b1;
+          end
           look_d.step = StepIdle;
           takes_o.offer_answer = look_q.offered;
+        end
+      end
+
+      StepOpen: begin
+        look_d.bytes = size_i.own;
+        ask_credit_o = !look_q.credit_asked;
+        ask_keep_o = 1'b1;
+        look_d.credit_asked = !answers_i.credit_answer && (look_q.credit_asked || answers_i.credit_ready);
+        if (answers_i.credit_answer) begin
+          progress_d.credited = answers_i.credit_granted;
+          run_d.eager = answers_i.credit_granted;
+          look_d.step = StepSpace;
+          if (!answers_i.credit_granted && progress_q.requested) begin
+            // The rest goes when it is granted, and others may go before it.
+            progress_d.opening = 1'b0;
+            events_o.announced = 1'b1;
+            look_d.step = StepIdle;
+          end else if (!answers_i.credit_granted) begin
+            look_d.asks = 1'b1;
+            look_d.bytes = '0;
+          end
+          progress_write_o = progress_d;
+          memory_o.progress_write = 1'b1;
         end
       end
 
@@ -445,7 +480,13 @@ module unisono_dispatcher_look
           ask_job_o = !run_q.arrival || look_q.offered || list_i.keeps || answers_i.take_ready;
           ask_take_o = run_q.arrival && !look_q.offered && !list_i.keeps && answers_i.job_ready;
           if (ask_job_o && answers_i.job_ready) begin
-            events_o.announced = run_q.send && !run_q.put;
+            if (opens) begin
+              progress_d.opening = run_q.eager && !size_i.last;
+              progress_d.requested = 1'b1;
+              progress_d.credited = 1'b0;
+            end
+            // Of long messages to a peer only one begins on credit at a time.
+            events_o.announced = run_q.send && !run_q.put && !progress_d.opening;
             events_o.remote_begin = run_q.put && progress_q.position == '0;
             if (!list_i.makes && !list_i.keeps) progress_d.position = size_i.after;
             progress_d.done = last_of_move;
@@ -456,7 +497,7 @@ module unisono_dispatcher_look
             if (size_i.last && run_q.send && !run_q.put) begin
               ends_o = 1'b1;
               // A short message leaves the grant alone that has come for a long one behind it.
-              if (!run_q.eager) forget_o[size_i.parity] = 1'b1;
+              if (!run_q.eager || opens) forget_o[size_i.parity] = 1'b1;
             end
             if (run_q.fan_out && run_q.send) begin
               // On to the next peer with the same segment, or to the first one with the next segment.
@@ -522,7 +563,8 @@ module unisono_dispatcher_look
 
     look_d.offer_answer = takes_o.offer_answer;
     events_o.parks = look_d.step == StepIdle &&
-                     look_q.step inside {StepPost, StepHead, StepCredit, StepGrants, StepSize, StepSpace, StepDispatch};
+                     look_q.step inside {StepPost, StepHead, StepCredit, StepGrants, StepSize, StepOpen, StepSpace,
+                                         StepDispatch};
   end
 
   always_ff @(posedge clk_i) begin

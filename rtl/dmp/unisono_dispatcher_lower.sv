@@ -7,7 +7,7 @@
 //
 // A short message that follows no other move, from memory or of elements that a kernel has given, can want nothing but
 // credit: it asks in Bind0. (Credit that waits for anything but space could be what that needs.) Nothing else can take
-// the elements, so with credit it goes on to space.
+// the elements, so with credit it goes on to space. So does the first segment of a long message that begins on credit.
 //
 // Latency: from Bind0 to the run in Decode 2 cycles, 3 where op1 or the local result is in memory; Decode lasts while
 // ready_o is low. Throughput: one move at a time.
@@ -29,6 +29,7 @@ module unisono_dispatcher_lower
   input  given_t      given_i,
   input  communicator_entry_t communicator_i,
   // verilator lint_on UNUSEDSIGNAL
+  input  logic        point_to_point_i,
 
   // Where a region stands, one cycle after the question.
   output region_e  region_o,
@@ -39,6 +40,7 @@ module unisono_dispatcher_lower
   output message_bytes_t bytes_o,
   input  logic           free_i,               // no producer, nothing before it, its elements are there
   output logic           credit_take_o,
+  output logic           credit_keep_o,        // some is left to others
   input  logic           credit_ready_i,
   input  logic           credit_answer_i,
   input  logic           credit_granted_i,
@@ -139,11 +141,17 @@ module unisono_dispatcher_lower
 
   // ----------------------------------------------------------------------------------------------- credit
 
+  logic with_switch;
+  logic is_short, opens;                       // it may begin on credit
   logic early, early_asked_q, early_credited_d, early_credited_q;
+  assign is_short = move_bytes <= message_bytes_t'(communicator_i.eager_limit);
+  // Of elements in memory only: those of a kernel may be late, and whatever comes behind would wait.
+  assign opens = communicator_i.opens && point_to_point_i && !with_switch && !given_i.source.used;
   assign early = exists && move.remote.kind == RemoteKindMessage && move.remote.mode == PeerModeRank &&
                  move.op1.kind != OperandKindArrival && !given_i.sink.used && move.protocol != ProtocolRendezvous &&
-                 move_bytes <= message_bytes_t'(communicator_i.eager_limit) && free_i;
+                 (is_short || opens) && free_i;
   assign credit_take_o = step_i == StepBind0 && early;
+  assign credit_keep_o = step_i == StepBind0 && !is_short;
   assign early_credited_d = step_i != StepBind0 &&
                             (early_credited_q || (early_asked_q && credit_answer_i && credit_granted_i));
   assign ready_o = !(early_asked_q && !credit_answer_i) && !((puts || gets) && !decoding_q[1]);
@@ -161,7 +169,7 @@ module unisono_dispatcher_lower
   // ---------------------------------------------------------------------------------------------- segments
 
   // Only messages among members are cut by their length. Ranks behind the members are switches.
-  logic is_switch, with_switch, is_message, whole_q;
+  logic is_switch, is_message, short_q, opens_q, whole_q;
   logic [RankWidth:0] other;
   segment_bytes_t segment, segment_q;
 
@@ -170,7 +178,11 @@ module unisono_dispatcher_lower
   assign with_switch = is_switch && (move.remote.kind == RemoteKindMessage ? move.remote.mode == PeerModeRank
                                                                           : move.arrival.mode == PeerModeRank);
   assign is_message = move.remote.kind == RemoteKindMessage || move.op1.kind == OperandKindArrival;
-  always_ff @(posedge clk_i) whole_q <= !is_message || with_switch;
+  always_ff @(posedge clk_i) begin
+    whole_q <= !is_message || with_switch;
+    short_q <= is_short;
+    opens_q <= opens;
+  end
 
   unisono_message_segment u_segment (
     .bytes_i(move_bytes_q), .eager_limit_i(communicator_i.eager_limit), .segment_bytes_i(communicator_i.segment_bytes),
@@ -202,8 +214,10 @@ module unisono_dispatcher_lower
     run.put = puts;
     run.get = gets;
     run.send = move.remote.kind == RemoteKindMessage || puts;
-    run.eager = move.protocol != ProtocolRendezvous && move_bytes_q <= message_bytes_t'(communicator_i.eager_limit);
+    run.eager = move.protocol != ProtocolRendezvous && short_q;
     run.fan_out = run.send && move.remote.mode != PeerModeRank;
+    run.opens = opens_q && move.remote.kind == RemoteKindMessage && !run.fan_out && !run.arrival &&
+                !given_i.sink.used && move.protocol != ProtocolRendezvous && !short_q;
     run.peer = run.fan_out ? move_peer_q : rank_t'(gets ? move.arrival.peer : move.remote.peer);
     run.tag = move.remote.tag;
     run.bytes = move_bytes_q;

@@ -5,7 +5,7 @@
 // it is granted.
 //
 // Latency: what is left is known one cycle after its run; where that ends, and whether with its message, one cycle
-// after Credit or Size; whether there is a grant, one cycle after its pair. Throughput: one look at a time.
+// after Credit, Size or Open; whether there is a grant, one cycle after its pair. Throughput: one look at a time.
 
 module unisono_dispatcher_size
   import unisono_cclo_pkg::*;
@@ -31,8 +31,9 @@ module unisono_dispatcher_size
   // A segment has come for it.
   input  logic           arrives_i,
   input  segment_bytes_t arrives_bytes_i,
-  // Bytes of the move in Decode: what goes on to space from there is one segment.
+  // Of the move in Decode: what goes on to space from there is one segment.
   input  message_bytes_t issued_bytes_i,
+  input  segment_bytes_t issued_segment_i,
 
   input  logic           granted_i,
   input  logic           parity_i,
@@ -46,15 +47,16 @@ module unisono_dispatcher_size
 
   segment_bytes_t piece_q, own, allowed;
   message_bytes_t end_q, after_q, left, next_end;
-  logic last_q, granted_q, parity_q, exceeds, shortens, waits;
+  logic last_q, granted_q, parity_q, exceeds, shortens, waits, issued_goes_on;
 
+  assign issued_goes_on = issued_bytes_i > message_bytes_t'(issued_segment_i);
   assign left = next_bytes_i - next_position_i;
   assign next_end = next_position_i + message_bytes_t'(next_segment_i);
   assign own = run_i.arrival ? segment_bytes_i : piece_q;
 
   assign allowed = segment_bytes_t'(grant_i.limit - position_i);
   assign exceeds = end_q > grant_i.limit;
-  assign waits = own == '0 || (exceeds && (run_i.arrival || run_i.fan_out || grant_i.limit == position_i));
+  assign waits = own == '0 || (exceeds && (run_i.arrival || run_i.fan_out || grant_i.limit <= position_i));
   assign shortens = step_i == StepSize && run_i.send && !run_i.eager && exceeds && !run_i.arrival && !run_i.fan_out;
 
   always_ff @(posedge clk_i) begin
@@ -70,12 +72,12 @@ module unisono_dispatcher_size
       end else if (arrives_i) begin
         end_q <= position_i + message_bytes_t'(arrives_bytes_i);
       end
-      if (step_i == StepCredit || step_i == StepSize) begin
+      if (step_i == StepCredit || step_i == StepSize || step_i == StepOpen) begin
         after_q <= shortens ? grant_i.limit : end_q;
         last_q <= shortens ? grant_i.limit == run_i.bytes : end_q == run_i.bytes;
       end else if (step_i == StepDecode) begin
-        after_q <= issued_bytes_i;
-        last_q <= 1'b1;
+        after_q <= issued_goes_on ? message_bytes_t'(issued_segment_i) : issued_bytes_i;
+        last_q <= !issued_goes_on;
       end
     end
   end

@@ -23,6 +23,7 @@ package unisono_look_pkg;
     StepCredit,        // an answer about credit
     StepGrants,        // whether a grant has come before its message
     StepSize,          // how much may go
+    StepOpen,          // not granted yet: an answer about credit
     StepSpace,         // an answer about space
     StepDispatch,      // to the lane
     StepClear,         // a call is cleared: has it messages that have not been sent, or grants?
@@ -62,6 +63,7 @@ package unisono_look_pkg;
     logic get;                 // the result is its window, at op1_address there
     logic fan_out;             // to several peers, after its local result if it has one
     logic eager;
+    logic opens;               // long, and its first segments may go on credit
     rank_t peer;
     logic [23:0] tag;
     message_bytes_t bytes;
@@ -84,8 +86,9 @@ package unisono_look_pkg;
     rank_t peer;               // the lowest of them
     logic making;              // of a list out of a stream: the segment's local result is being made
     logic made;                // and is there
-    logic credited;            // an eager message has its credit
-    logic requested;           // its peer has been asked to grant it
+    logic credited;            // what goes next has its credit
+    logic requested;           // its peer has been asked to grant it, or has its first segment
+    logic opening;             // its first segments go on credit
     logic done;                // everything has been handed over
     message_bytes_t position;
   } progress_t;

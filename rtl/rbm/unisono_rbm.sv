@@ -59,9 +59,11 @@ module unisono_rbm
   input  logic          begins_valid_i,
   input  communicator_t begins_communicator_i,
 
-  // A point-to-point call's move has come.
+  // A point-to-point call's move has come; all of a move's message has been sent.
   input  logic     partner_valid_i,
   input  partner_t partner_i,
+  input  logic     sent_valid_i,
+  input  slot_t    sent_slot_i,
 
   // The active calls.
   input  logic [Calls-1:0]    active_i,
@@ -185,6 +187,17 @@ module unisono_rbm
     .forget_i(forgets), .forget_slot_i(clear_slot_i), .last_o(epoch_over)
   );
 
+  // The call of the pair under way.
+  call_context_t own;
+  assign own = contexts_i[pair.slot];
+  // And in a register, from the second cycle on, with what it is known by in lists.
+  call_context_t own_q;
+  logic [31:0] early_key_q;
+  always_ff @(posedge clk_i) begin
+    own_q <= own;
+    early_key_q <= own.point_to_point ? own.tag : own.sequence_;
+  end
+
   // --------------------------------------------------------------------------------------------- buffers
 
   logic free_valid, free_take, owed_bypass;     // a segment takes a buffer, or goes past them
@@ -252,6 +265,7 @@ module unisono_rbm
   segment_bytes_t segment_bytes;
   message_bytes_t header_end;
   logic empty, fresh_pair, request_bad;
+  logic adopts, opened_early;
   verdict_e verdict;
   error_code_e refusal;
   record_t noted;
@@ -265,10 +279,11 @@ module unisono_rbm
 
   unisono_rbm_matcher u_matcher (
     .clk_i, .rst_ni, .active_i, .contexts_i, .partner_valid_i, .partner_i, .clear_valid_i, .clear_slot_i,
-    .forgets_i(forgets), .active_o(active), .sends_o(sends), .first_o(receives_first),
+    .forgets_i(forgets), .sent_valid_i, .sent_slot_i, .active_o(active), .sends_o(sends), .first_o(receives_first),
     .message_i(message), .match_valid_o(match_any), .match_o(match),
     .same_signature_o(same_signature), .same_communicator_o(same_communicator),
     .slot_i(pair.slot), .bind_i(binds), .bind_early_i(adopt_binds), .bind_sequence_i(info.ends[31:0]),
+    .bind_opens_i(info.opens),
     .elder_o(elder_now), .sequence_o(message_sequence)
   );
   unisono_rbm_sequences u_sequences (
@@ -281,8 +296,21 @@ module unisono_rbm
     .empty_o(empty), .info_o(store_info), .owner_o(owner),
     .peer_i(pair.peer), .seen_i(seen), .known_i(known), .active_i(active[pair.slot]),
     .same_communicator_i(same_communicator[pair.slot]), .same_signature_i(same_signature[pair.slot]),
-    .matched_i(matched), .over_i(is_over), .must_wait_i(must_wait), .untouched_i(untouched),
+    .matched_i(matched), .over_i(is_over), .early_i(opened_early), .must_wait_i(must_wait), .untouched_i(untouched),
     .verdict_o(verdict), .fresh_o(fresh_pair), .request_bad_o(request_bad), .code_o(refusal), .noted_o(noted)
+  );
+
+  // What continues a message that no receive has is early if the message has begun so. Asked about are the source of
+  // the head of Rx, and that of the pair which takes over what is early.
+  assign adopts = state inside {Adopt, AdoptRead, AdoptCheck};
+  unisono_rbm_openings u_openings (
+    .clk_i, .communicator_i(adopts ? own_q.communicator : received_i.communicator),
+    .source_i(adopts ? pair.peer : received_i.source),
+    .sequence_i(state == AdoptCheck ? info.ends[31:0] : header.sequence_),
+    .early_o(opened_early),
+    .begins_i(state == Segment && store_info.opens &&
+              verdict inside {VerdictDrop, VerdictEarly, VerdictRefuse, VerdictTake}),
+    .begins_early_i(verdict == VerdictEarly), .adopted_i(adopt_binds && info.opens)
   );
 
   // Calls that exchange something with others. A clear of one that does not has no sequence to look early lists through
@@ -309,17 +337,6 @@ module unisono_rbm
   );
 
   // -------------------------------------------------------------------------------------------- operations
-
-  // The call of the pair under way.
-  call_context_t own;
-  assign own = contexts_i[pair.slot];
-  // And in a register, from the second cycle on, with what it is known by in lists.
-  call_context_t own_q;
-  logic [31:0] early_key_q;
-  always_ff @(posedge clk_i) begin
-    own_q <= own;
-    early_key_q <= own.point_to_point ? own.tag : own.sequence_;
-  end
 
   assign communicator_slot_o = pair.slot;
   assign peer_communicator_o = own_q.communicator;

@@ -3,7 +3,8 @@
 // A segment that is early is appended to its list once it is in memory. The first operation on a pair of a new call
 // goes through the list (EarlyBegin, then EarlyRead and EarlyCheck for each segment, then EarlyEnd): what is the pair's
 // moves over to it, the rest stays in its order. Grants are handed over before it goes on; grants and requests have a
-// buffer without content, which is given back. A receive takes one message only. When a communicator begins anew, its
+// buffer without content, which is given back. A receive takes one message only, with what continues it; that stands
+// behind it, and before the next message of its source and key. When a communicator begins anew, its
 // early segments are thrown away: the same way through each list that is not empty, one after the other.
 //
 // The operations of the receive-buffer manager say what is done in each cycle; this module has no order of its own.
@@ -66,7 +67,7 @@ module unisono_rbm_early
   input  logic          give_back_full_i,
   output logic          grant_valid_o,
   input  logic          grant_ready_i,
-  output logic          bind_o,                      // it is the message of the pair's receive
+  output logic          bind_o,                      // it is the message of the pair's receive, or begins it
   output logic          fail_o,
   output logic          fail_bad_o,                  // because memory did not take it
   output adopted_t      adopted_o                    // EarlyEnd: what has come early for the pair
@@ -137,7 +138,8 @@ module unisono_rbm_early
   logic walk_d, walk_q;                              // the list's head has been passed
   logic stays_d, stays_q;                            // some stay
   logic bound_d, bound_q;                            // the list has given its message
-  logic others;                                      // the segment stays
+  logic open_d, open_q;                              // which what comes next may continue
+  logic others, same;                                // the segment stays; it is of the pair
   adopted_t adopted_d, adopted_q;
   always_ff @(posedge clk_i) begin
     at_q <= at_d;
@@ -150,17 +152,20 @@ module unisono_rbm_early
     if (!rst_ni) begin
       walk_q <= 1'b0;
       bound_q <= 1'b0;
+      open_q <= 1'b0;
     end else begin
       walk_q <= walk_d;
       bound_q <= bound_d;
+      open_q <= open_d;
     end
   end
   assign at_o = at_q;
   assign adopted_o = adopted_q;
   assign last_o = at_q == last;
+  assign same = info_i.communicator == context_i.communicator && info_i.source == peer_i &&
+                info_i.point_to_point == context_i.point_to_point && info_i.key == key_i;
   assign others = sweeps ? !sweeping_q[info_i.communicator]
-                         : info_i.communicator != context_i.communicator || info_i.source != peer_i ||
-                           info_i.point_to_point != context_i.point_to_point || info_i.key != key_i || bound_q;
+                         : !same || (info_i.continues ? !open_q : bound_q);
 
   // Apart from what follows from it.
   always_comb begin
@@ -188,6 +193,7 @@ module unisono_rbm_early
     stays_head_d = stays_head_q;
     stays_tail_d = stays_tail_q;
     bound_d = bound_q;
+    open_d = open_q;
     adopted_d = adopted_q;
     look_o = at_q;
     link_write_o = 1'b0;
@@ -226,6 +232,7 @@ module unisono_rbm_early
         end else begin
           adopted_d = '0;
           bound_d = 1'b0;
+          open_d = 1'b0;
         end
       end
       EarlyRead: begin
@@ -242,6 +249,8 @@ module unisono_rbm_early
           stays_d = 1'b1;
           if (!stays_q) stays_head_d = at_q;
           stays_tail_d = at_q;
+          // Another message of the same key: what follows continues that.
+          if (same && !info_i.continues) open_d = 1'b0;
         end else if (sweeps) begin
           hold_o = give_back_full_i;
           mute_o = !give_back_full_i;
@@ -257,7 +266,8 @@ module unisono_rbm_early
           if (context_i.point_to_point) begin
             // A receive takes one message.
             bound_d = 1'b1;
-            bind_o = 1'b1;
+            bind_o = !info_i.continues;
+            if (!info_i.continues) open_d = info_i.opens;
             adopted_d.bound = 1'b1;
             adopted_d.total = info_i.total;
           end
@@ -270,7 +280,7 @@ module unisono_rbm_early
             adopted_d.listed = 1'b1;
             if (!adopted_q.listed) adopted_d.head = at_q;
             adopted_d.tail = at_q;
-            adopted_d.received = info_i.last ? '0 : info_i.ends;
+            adopted_d.received = info_i.last ? '0 : info_i.opens ? message_bytes_t'(info_i.bytes) : info_i.ends;
           end
           fail_o = (info_i.signature != context_i.signature || bad_i) && active_i;
           fail_bad_o = bad_i;

@@ -3,8 +3,9 @@
 // A long message is granted in steps of GrantSegments segments, of the length that it has, two at first. Each granted
 // segment then has a buffer in reserve. A message that finds none left is granted one segment at a time: every arrival
 // of every window has one buffer of its own, whatever the others do. More is granted when one step of two has been
-// taken, or the one segment. When the posted arrival is long and all of it is granted, the next one gets its first grant. (Not behind a short one:
-// its sender may have no credit, and ask for a grant of its own.)
+// taken, or the one segment. When the posted arrival is long and all of it is granted, the next one gets its first
+// grant. (Not behind a short one: its sender may have no credit, and ask for a grant of its own.) A message that has
+// begun on credit is granted from where it has come to.
 //
 // A pair stands in the queue at most once. Three cycles take it from there to its grant: its record is there (look), it
 // is stepped (step), and the message is offered from the next cycle on.
@@ -71,8 +72,10 @@ module unisono_rbm_grants
 
   logic [ReserveWidth-1:0] reserved_d, reserved_q;
   message_bytes_t segment_step, ample_step, grant_step, grant_end;
-  message_bytes_t granted_total, granted_limit;
+  message_bytes_t granted_total;
+  message_bytes_t granted_base;
   logic first_grant, ample, grants_now, grants_next_d, grants_next_q, grants_rest;
+  logic behind_d, behind_q;                          // more has come on credit than is granted
 
   assign grants_now = known_i && seen_i.posted && seen_i.rendezvous &&
                         (!seen_i.granted || seen_i.limit != seen_i.total);
@@ -80,7 +83,8 @@ module unisono_rbm_grants
                          seen_i.next.rendezvous && !seen_i.next.granted;
   assign due_o = grants_now || grants_next_d;
   assign granted_total = grants_next_q ? seen_i.next.total : seen_i.total;
-  assign granted_limit = grants_next_q ? '0 : seen_i.limit;
+  assign behind_d = seen_i.limit < seen_i.received;
+  assign granted_base = grants_next_q ? '0 : behind_q ? seen_i.received : seen_i.limit;
 
   // What a switch sends has the agreed length; ranks behind the members are switches.
   logic from_switch;
@@ -92,11 +96,11 @@ module unisono_rbm_grants
   );
   assign segment_step = message_bytes_t'(segment);
   assign ample_step = segment_step << $clog2(GrantSegments);
-  assign first_grant = granted_limit == '0;
+  assign first_grant = grants_next_q || !seen_i.granted;
   assign ample = first_grant ? reserved_q <= ReserveWidth'(GrantBuffers - Reserve) : seen_i.ample;
   assign grant_step = !ample ? segment_step : first_grant ? ample_step << 1 : ample_step;
-  assign grants_rest = granted_total - granted_limit <= grant_step;
-  assign grant_end = grants_rest ? granted_total : granted_limit + grant_step;
+  assign grants_rest = granted_total - granted_base <= grant_step;
+  assign grant_end = grants_rest ? granted_total : granted_base + grant_step;
 
   always_comb begin
     stepped_o = seen_i;
@@ -125,7 +129,7 @@ module unisono_rbm_grants
   function automatic logic wants_more(record_t record, message_bytes_t step);
     return record.posted && record.rendezvous &&
            (!record.granted || (record.limit != record.total &&
-                                record.limit - record.consumed <= (record.ample ? step : '0)));
+                                record.limit <= record.consumed + (record.ample ? step : '0)));
   endfunction
   // verilator lint_on UNUSEDSIGNAL
 
@@ -165,11 +169,13 @@ module unisono_rbm_grants
       grants_push_q <= 1'b0;
       grants_ask_q <= 1'b0;
       grants_next_q <= 1'b0;
+      behind_q <= 1'b0;
     end else begin
       reserved_q <= reserved_d;
       grants_push_q <= push_d;
       grants_ask_q <= ask_i;
       grants_next_q <= grants_next_d;
+      behind_q <= behind_d;
     end
   end
 

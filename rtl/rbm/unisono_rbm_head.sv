@@ -39,6 +39,7 @@ module unisono_rbm_head
   input  logic           same_signature_i,
   input  logic           matched_i,                  // there is a call for it
   input  logic           over_i,                     // a collective's: its call is over
+  input  logic           early_i,                    // continued: its message has begun early
   input  logic           must_wait_i,                // the pair may have something early, but not all is in its list
   input  logic           untouched_i,                // the pair may have something early
   output verdict_e       verdict_o,
@@ -62,7 +63,11 @@ module unisono_rbm_head
                   is_grant: header.type_ == MessageTypeGrant, is_request: header.type_ == MessageTypeRequest,
                   is_pair: header.point_to_point};
   assign kind_o = kind;
-  assign message_o = '{point_to_point: header.point_to_point, grant: kind.is_grant,
+  // What follows the first segment of a message on credit, and a first segment that something follows.
+  logic continues, opens;
+  assign continues = kind.is_pair && header.type_ == MessageTypeEager && !header.first;
+  assign opens = kind.is_pair && header.type_ == MessageTypeEager && header.first && !header.last;
+  assign message_o = '{point_to_point: header.point_to_point, grant: kind.is_grant, continues: continues, opens: opens,
                        communicator: received_i.communicator, source: received_i.source,
                        sequence_: header.sequence_, tag: header.tag, signature: header.signature};
   assign bytes_o = segment_bytes_t'(header.segment_bytes);
@@ -76,10 +81,11 @@ module unisono_rbm_head
   assign empty_o = empty_q;
 
   assign info_o = '{grant: kind.is_grant, request: kind.is_request, point_to_point: kind.is_pair,
+                    continues: continues, opens: opens,
                     communicator: received_i.communicator, source: received_i.source,
                     key: kind.is_pair ? header.tag : header.sequence_,
                     signature: kind.is_grant ? {header.token_generation, header.token_slot} : header.signature,
-                    ends: kind.is_request ? message_bytes_t'(header.sequence_) : header_end_q, bytes: bytes_o,
+                    ends: kind.is_request || opens ? message_bytes_t'(header.sequence_) : header_end_q, bytes: bytes_o,
                     last: header.last, tag: header.tag[23:0], total: header.message_bytes};
   assign owner_o = '{eager: kind.is_data && !is_write, communicator: received_i.communicator,
                      source: received_i.source};
@@ -109,6 +115,11 @@ module unisono_rbm_head
     if (kind.is_pair && !is_write) begin
       noted_o.bound = 1'b1;
       noted_o.total = header.message_bytes;
+      // The rest of a long message is granted while it goes on.
+      if (opens && seen_i.posted && !seen_i.rendezvous) begin
+        noted_o.rendezvous = 1'b1;
+        noted_o.generation = seen_i.generation + 1'b1;
+      end
     end
   end
 
@@ -118,7 +129,7 @@ module unisono_rbm_head
     end else if (is_write && !is_due) begin
       verdict_o = VerdictDrop;                       // its arrival has ended
     end else if (!is_write && !matched_i) begin
-      verdict_o = (kind.is_pair ? kind.is_grant : over_i) ? VerdictDrop : VerdictEarly;
+      verdict_o = (kind.is_pair ? kind.is_grant || (continues && !early_i) : over_i) ? VerdictDrop : VerdictEarly;
     end else if (must_wait_i) begin
       verdict_o = VerdictWait;
     end else if (untouched_i) begin

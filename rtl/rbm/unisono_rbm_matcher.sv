@@ -1,6 +1,7 @@
 // To which active call a message belongs: a collective's to the one of its communicator and sequence; a point-to-point
-// message to the oldest receive of its communicator, source and tag that has none yet; a grant of one to the send of
-// its sequence. Writes come with a token instead.
+// message to the oldest receive of its communicator, source and tag that has none yet; what continues one that has
+// begun on credit, to the receive that has this; a grant of one to the send of its sequence, unless all of it has been
+// sent meanwhile. Writes come with a token instead.
 //
 // A call is active from the cycle in which it is said to be, until its clear has been asked for in the cycle before. A
 // receive is *bound* when it has its message: then the next one of its key is the oldest, and grants for it carry the
@@ -28,6 +29,8 @@ module unisono_rbm_matcher
   input  logic             clear_valid_i,            // the call in this slot is being cleared
   input  slot_t            clear_slot_i,
   input  logic             forgets_i,                // and is no more
+  input  logic             sent_valid_i,             // all of a move's message has been sent
+  input  slot_t            sent_slot_i,
   output logic [Calls-1:0] active_o,                 // and is not being cleared
   output logic [Calls-1:0] sends_o,                  // a point-to-point call that sends
   output logic [Calls-1:0] first_o,                  // a receive without message, the oldest of its key
@@ -44,6 +47,7 @@ module unisono_rbm_matcher
   input  logic             bind_i,
   input  logic             bind_early_i,             // counts one cycle later; slot_i stays meanwhile
   input  logic [31:0]      bind_sequence_i,          // of the early one
+  input  logic             bind_opens_i,             // which goes on
   output slot_t            elder_o,                  // the oldest receive of its key, one cycle later
   output logic [31:0]      sequence_o                // of its message
 );
@@ -56,12 +60,13 @@ module unisono_rbm_matcher
   // A receive is known by communicator, source and tag.
   localparam int unsigned KeyWidth = CommunicatorWidth + RankWidth + 32;
   typedef logic [KeyWidth-1:0] receive_key_t;
-  logic [Calls-1:0] bind_mask, sends_q, unused_pending;
+  logic [Calls-1:0] bind_mask, sends_q, sending_q, unused_pending;
   receive_key_t receive_keys [Calls];
   logic [Calls-1:0] receives_before [Calls];
   rank_t partner_q [Calls];
-  (* ram_style = "distributed" *) logic [31:0] message_sequence_q [Calls];
-  logic adopt_binds_q;
+  logic [31:0] message_sequence_q [Calls];
+  logic [Calls-1:0] open_q;                          // its message has begun on credit and goes on
+  logic adopt_binds_q, adopt_opens_q;
   logic [31:0] adopt_sequence_q;
 
   assign bind_mask = (bind_i || adopt_binds_q ? Calls'(1) << slot_i : '0) |
@@ -76,8 +81,14 @@ module unisono_rbm_matcher
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       sends_q <= '0;
+      sending_q <= '0;
+      open_q <= '0;
     end else begin
+      if (bind_i || adopt_binds_q) open_q[slot_i] <= adopt_binds_q ? adopt_opens_q : message_i.opens;
+      if (sent_valid_i) sending_q[sent_slot_i] <= 1'b0;
+      if (partner_valid_i) sending_q[partner_i.slot] <= partner_i.sends;
       if (forgets_i) sends_q[clear_slot_i] <= 1'b0;
+      if (forgets_i) open_q[clear_slot_i] <= 1'b0;
       if (partner_valid_i && partner_i.sends) sends_q[partner_i.slot] <= 1'b1;
     end
     if (partner_valid_i) partner_q[partner_i.slot] <= partner_i.peer;
@@ -90,22 +101,23 @@ module unisono_rbm_matcher
   always_ff @(posedge clk_i) begin
     adopt_binds_q <= rst_ni && bind_early_i;
     adopt_sequence_q <= bind_sequence_i;
+    adopt_opens_q <= bind_opens_i;
   end
   assign sequence_o = message_sequence_q[slot_i];
 
   logic [Calls-1:0] match_of, same_signature_d, same_signature_q, same_communicator_d, same_communicator_q;
   for (genvar slot = 0; slot < int'(Calls); slot++) begin : gen_match
-    logic same_sequence, same_key;
+    logic same_sequence, same_message, same_key;
     assign same_communicator_d[slot] = contexts_i[slot].communicator == message_i.communicator;
     assign same_signature_d[slot] = contexts_i[slot].signature == message_i.signature;
     assign same_sequence = contexts_i[slot].sequence_ == message_i.sequence_;
+    assign same_message = open_q[slot] && message_sequence_q[slot] == message_i.sequence_;
     assign same_key = receive_keys[slot] == {message_i.communicator, message_i.source, message_i.tag};
     assign match_of[slot] = active_o[slot] && contexts_i[slot].point_to_point == message_i.point_to_point &&
         same_communicator_d[slot] &&
         (!message_i.point_to_point ? same_sequence
-                                   : message_i.grant ? sends_q[slot] && same_sequence &&
-                                                       partner_q[slot] == message_i.source
-                                                     : first_o[slot] && same_key);
+         : message_i.grant ? sends_q[slot] && sending_q[slot] && same_sequence && partner_q[slot] == message_i.source
+         : same_key && (message_i.continues ? same_message : first_o[slot]));
   end
   assign match_valid_o = match_of != '0;
   always_comb begin

@@ -399,7 +399,8 @@ module unisono_rbm_operations
             state_d = Idle;
           end
           VerdictTake: begin
-            binds_o = kind_i.is_pair && !kind_i.is_write;
+            binds_o = kind_i.is_pair && !kind_i.is_write && !head_info_i.continues;
+            grants_push_o = head_info_i.opens && seen_i.posted;
             record_write_o = kind_i.is_pair && !kind_i.is_write;
             state_d = Store;
             if (seen_i.posted && !seen_i.fan_in && !seen_i.listed && seen_i.written == '0 && !empty_i) begin
@@ -411,7 +412,7 @@ module unisono_rbm_operations
             // Dropped, or refused.
             fail_valid_o = verdict_i == VerdictRefuse;
             if (verdict_i == VerdictRefuse) fail_code_o = refusal_i;
-            binds_o = verdict_i == VerdictRefuse && kind_i.is_pair && !kind_i.is_write;
+            binds_o = verdict_i == VerdictRefuse && kind_i.is_pair && !kind_i.is_write && !head_info_i.continues;
             received_ready_o = 1'b1;
             if (!empty_i) way_o = WayDrop;
             owed_bypass_o = kind_i.is_data && !kind_i.is_write;

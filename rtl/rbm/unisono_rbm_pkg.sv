@@ -13,6 +13,8 @@ package unisono_rbm_pkg;
   typedef struct packed {
     logic point_to_point;
     logic grant;
+    logic continues;             // what has begun on credit
+    logic opens;                 // it begins a message that goes on
     communicator_t communicator;
     rank_t source;
     logic [31:0] sequence_;
@@ -46,6 +48,8 @@ package unisono_rbm_pkg;
     logic grant;                 // total is its limit, signature its token
     logic request;               // point to point, ends is its sequence
     logic point_to_point;
+    logic continues;             // point to point, what has begun on credit
+    logic opens;                 // begins a message that goes on; point to point, ends is its sequence
     communicator_t communicator;
     rank_t source;
     logic [31:0] key;            // its sequence; point to point, its tag

@@ -79,9 +79,10 @@ module unisono_rbm_update
           record_o.limit = '0;
           record_o.ample = 1'b0;
           record_o.granted = 1'b0;
-          record_o.rendezvous = post_i.rendezvous;
+          // The rest of a message that has begun is granted.
+          record_o.rendezvous = post_i.rendezvous || (seen_i.bound && seen_i.received != '0);
           record_o.fan_in = post_i.fan_in;
-          if (post_i.rendezvous) record_o.generation = seen_i.generation + 1'b1;
+          if (record_o.rendezvous) record_o.generation = seen_i.generation + 1'b1;
           record_o = met(record_o);
           if (post_refused_o) record_o.posted = 1'b0;
         end

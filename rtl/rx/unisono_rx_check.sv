@@ -145,7 +145,8 @@ module unisono_rx_check
   end
 
   logic unused_bits;
-  assign unused_bits = ^{entry_i.number, entry_i.epoch, entry_i.eager_limit, entry_i.rx_buffers, entry_i.members,
+  assign unused_bits = ^{entry_i.number, entry_i.epoch, entry_i.eager_limit, entry_i.rx_buffers, entry_i.opens,
+                         entry_i.kept, entry_i.members,
                          peer_i.session[15], check4_q.session[15], check4_q.segment_fits,
                          check4_q.length_right, check4_q.checksum, header_i.payload};
 

@@ -23,7 +23,7 @@ module unisono_communicator_entries
   (* ram_style = "distributed" *) logic [15:0]        epoch_mem [Communicators];
   (* ram_style = "distributed" *) logic [31:0]        eager_mem [Communicators];
   (* ram_style = "distributed" *) logic [31:0]        segment_mem [Communicators];
-  (* ram_style = "distributed" *) logic [15:0]        buffers_mem [Communicators];
+  (* ram_style = "distributed" *) logic [31:0]        buffers_mem [Communicators];
   (* ram_style = "distributed" *) logic [RankWidth:0] size_mem [Communicators];
   (* ram_style = "distributed" *) logic [RankWidth:0] members_mem [Communicators];
   (* ram_style = "distributed" *) rank_t              rank_mem [Communicators];
@@ -35,7 +35,7 @@ module unisono_communicator_entries
         3'd1: epoch_mem[communicator_i] <= data_i[15:0];
         3'd2: eager_mem[communicator_i] <= data_i;
         3'd3: segment_mem[communicator_i] <= data_i;
-        3'd4: buffers_mem[communicator_i] <= data_i[15:0];
+        3'd4: buffers_mem[communicator_i] <= data_i;
         3'd5: begin
           size_mem[communicator_i] <= data_i[RankWidth:0];
           members_mem[communicator_i] <= data_i[8+:RankWidth+1];
@@ -52,7 +52,7 @@ module unisono_communicator_entries
       entry_o[p].epoch = epoch_mem[asked_i[p]];
       entry_o[p].eager_limit = eager_mem[asked_i[p]];
       entry_o[p].segment_bytes = segment_mem[asked_i[p]];
-      entry_o[p].rx_buffers = buffers_mem[asked_i[p]];
+      {entry_o[p].opens, entry_o[p].kept, entry_o[p].rx_buffers} = buffers_mem[asked_i[p]];
       entry_o[p].size = size_mem[asked_i[p]];
       entry_o[p].members = members_mem[asked_i[p]];
       entry_o[p].rank = rank_mem[asked_i[p]];

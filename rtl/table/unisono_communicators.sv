@@ -4,7 +4,7 @@
 // Words of the register port (32 bits each):
 //   communicator c, word 8 * c + ...
 //     0  number              3  segment_bytes
-//     1  epoch [15:0]        4  rx_buffers [15:0]
+//     1  epoch [15:0]        4  rx_buffers [15:0], kept [30:16], opens [31]
 //     2  eager_limit         5  size [15:0], rank [31:16]
 //     6  bit 0: valid. Write it last; write 0 before a change.     7  reads 0
 //   member r of communicator c, word 1024 + 64 * c + r (Communicators * 8 <= 1024)
@@ -103,7 +103,7 @@ module unisono_communicators
   logic [Communicators-1:0] valid_q;
   (* ram_style = "distributed" *) logic [31:0] eager_limit_q [Communicators];
   (* ram_style = "distributed" *) logic [31:0] segment_bytes_q [Communicators];
-  (* ram_style = "distributed" *) logic [15:0] rx_buffers_q [Communicators];
+  (* ram_style = "distributed" *) logic [31:0] rx_buffers_q [Communicators];
   (* ram_style = "distributed" *) logic [RankWidth:0] size_q [Communicators];
   (* ram_style = "distributed" *) logic [RankWidth:0] members_q [Communicators];
   (* ram_style = "distributed" *) rank_t rank_q [Communicators];
@@ -127,7 +127,7 @@ module unisono_communicators
     if (write_communicator && word == 3'd3) segment_bytes_q[communicator] <= reg_data_i;
   end
   always_ff @(posedge clk_i) begin
-    if (write_communicator && word == 3'd4) rx_buffers_q[communicator] <= reg_data_i[15:0];
+    if (write_communicator && word == 3'd4) rx_buffers_q[communicator] <= reg_data_i;
   end
   always_ff @(posedge clk_i) begin
     if (write_communicator && word == 3'd5) size_q[communicator] <= reg_data_i[RankWidth:0];
@@ -146,7 +146,9 @@ module unisono_communicators
       epoch: epoch_q[entry_communicator_i],
       eager_limit: eager_limit_q[entry_communicator_i],
       segment_bytes: segment_bytes_q[entry_communicator_i],
-      rx_buffers: rx_buffers_q[entry_communicator_i],
+      rx_buffers: rx_buffers_q[entry_communicator_i][15:0],
+      opens: rx_buffers_q[entry_communicator_i][31],
+      kept: rx_buffers_q[entry_communicator_i][30:16],
       size: size_q[entry_communicator_i],
       members: members_q[entry_communicator_i],
       rank: rank_q[entry_communicator_i]
@@ -215,7 +217,7 @@ module unisono_communicators
       3'd1: read_data_d = 32'(epoch_q[communicator]);
       3'd2: read_data_d = eager_limit_q[communicator];
       3'd3: read_data_d = segment_bytes_q[communicator];
-      3'd4: read_data_d = 32'(rx_buffers_q[communicator]);
+      3'd4: read_data_d = rx_buffers_q[communicator];
       3'd5: read_data_d = {16'(rank_q[communicator]), 8'(members_q[communicator]), 8'(size_q[communicator])};
       3'd6: read_data_d = 32'(valid_q[communicator]);
       default: read_data_d = '0;

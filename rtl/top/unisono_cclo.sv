@@ -195,6 +195,7 @@ module unisono_cclo
     word.rendezvous = 1'b1;
     word.programs = 1'b1;
     word.log2_max_segment = 5'($clog2(MaxSegment));
+    word.openings = 1'b1;
     return word;
   endfunction
 

@@ -67,6 +67,7 @@ module unisono_cclo_core
 
   // Credit.
   output logic          credit_take_o,
+  output logic [15:0]   credit_keep_o,                   // left to others
   input  logic          credit_ready_i,
   output communicator_t credit_communicator_o,
   output rank_t         credit_peer_o,
@@ -460,20 +461,21 @@ module unisono_cclo_core
 
   // Point to point, a pair's messages are announced in the order in which their calls' moves came.
   partner_t partner;
-  logic partner_valid, announced;
-  logic [Calls-1:0] sends_pending, sends_first, announced_mask;
+  logic partner_valid, announced, send_held, turn_kick_valid, turn_kick_ready;
+  move_id_t turn_kick_id;
   call_context_t moves_context;
   assign moves_context = contexts_i[moves_slot];
   assign partner_valid = push_valid && moves_ready && exists && moves_context.point_to_point;
   assign partner = '{slot: moves_slot, sends: moves_move.remote.kind == RemoteKindMessage,
                      peer: moves_move.remote.kind == RemoteKindMessage ? rank_t'(moves_move.remote.peer)
                                                                        : rank_t'(moves_move.arrival.peer)};
-  assign announced_mask = (announced ? Calls'(1) << event_id.slot : '0) | (window_clear ? clearing : '0);
-  unisono_turns #(.KeyWidth(CommunicatorWidth + RankWidth)) u_sends (
+  unisono_send_turns u_sends (
     .clk_i, .rst_ni,
-    .add_valid_i(partner_valid && partner.sends), .add_slot_i(moves_slot),
-    .add_key_i({moves_context.communicator, partner.peer}),
-    .remove_i(announced_mask), .pending_o(sends_pending), .first_o(sends_first), .key_o(), .before_o()
+    .add_valid_i(partner_valid && partner.sends), .add_id_i(push_id),
+    .add_communicator_i(moves_context.communicator), .add_peer_i(partner.peer),
+    .announced_valid_i(announced), .announced_slot_i(event_id.slot), .clear_i(window_clear ? clearing : '0),
+    .slot_i(context_slot), .held_o(send_held),
+    .kick_valid_o(turn_kick_valid), .kick_ready_i(turn_kick_ready), .kick_id_o(turn_kick_id)
   );
 
   communicator_t [Calls-1:0] slot_communicators;
@@ -537,6 +539,7 @@ module unisono_cclo_core
     .stream_take_bytes_o(stream_take_bytes), .stream_take_first_o(stream_first), .stream_take_last_o(stream_last),
     .stream_kick_valid_i(stream_kick_valid), .stream_kick_ready_o(stream_kick_ready),
     .stream_kick_id_i(stream_kick_id),
+    .turn_kick_valid_i(turn_kick_valid), .turn_kick_ready_o(turn_kick_ready), .turn_kick_id_i(turn_kick_id),
     .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue_id),
     .issue_generation_i(issue_generation),
     .follow_id_o(follow_id), .follow_free_i(follow_free), .follow_limited_i(follow_limited), .follow_limit_i(follow_limit),
@@ -545,10 +548,10 @@ module unisono_cclo_core
     .pool_slot_o(pool_slot), .pool_index_o(pool_index), .pool_word_i(pool_word),
     .context_slot_o(context_slot), .context_i(contexts_i[context_slot]),
     .communicator_i(communicators_i[context_slot]), .communicators_i(slot_communicators),
-    .held_i(sends_pending[context_slot] && !sends_first[context_slot]), .announced_o(announced),
+    .held_i(send_held), .announced_o(announced),
     .binding_slot_o(dispatcher_slot), .binding_region_o(dispatcher_region), .binding_asks_o(dispatcher_asks), .binding_i,
     .peer_communicator_o(peer_communicator_o[0]), .peer_rank_o(peer_rank_o[0]), .peer_i(peer_i[0]),
-    .credit_take_o, .credit_ready_i, .credit_communicator_o, .credit_peer_o, .credit_answer_i, .credit_granted_i,
+    .credit_take_o, .credit_keep_o, .credit_ready_i, .credit_communicator_o, .credit_peer_o, .credit_answer_i, .credit_granted_i,
     .credit_back_o, .credit_back_ready_i,
     .credit_event_valid_i, .credit_event_ready_o, .credit_event_communicator_i, .credit_event_peer_i,
     .adopt_valid_o(adopt_valid), .adopt_pair_o(adopt_pair), .adopt_ready_i(adopt_ready),
@@ -744,6 +747,7 @@ module unisono_cclo_core
     .clk_i, .rst_ni,
     .clear_valid_i(rbm_clear), .clear_slot_i, .clear_failed_i, .clear_done_o(rbm_cleared), .free_buffers_o,
     .begins_valid_i, .begins_communicator_i, .partner_valid_i(partner_valid), .partner_i(partner),
+    .sent_valid_i(sent_valid), .sent_slot_i(event_id.slot),
     .active_i(active), .contexts_i,
     .communicator_slot_o(rbm_slot), .communicator_i(communicators_i[rbm_slot]),
     .received_valid_i(segment_valid), .received_ready_o(segment_ready), .received_i,

@@ -280,6 +280,7 @@ module unisono_cclo_engine
 
   // -------------------------------------------------------------------------------------------------- core
 
+  logic [15:0] credit_keep;
   logic credit_take, credit_ready, credit_answer, credit_granted, credit_event_valid, credit_event_ready;
   communicator_t credit_communicator, credit_event_communicator, owed_communicator;
   rank_t credit_peer, credit_event_peer, owed_peer;
@@ -332,7 +333,7 @@ module unisono_cclo_engine
     .binding_slot_o, .binding_region_o, .binding_i,
     .fail_valid_o, .fail_slot_o, .fail_code_o,
     .peer_communicator_o(peer_communicator), .peer_rank_o(peer_rank), .peer_i(peer),
-    .credit_take_o(credit_take), .credit_ready_i(credit_ready),
+    .credit_take_o(credit_take), .credit_keep_o(credit_keep), .credit_ready_i(credit_ready),
     .credit_communicator_o(credit_communicator), .credit_peer_o(credit_peer),
     .credit_answer_i(credit_answer), .credit_granted_i(credit_granted),
     .credit_back_o(credit_back), .credit_back_ready_i(credit_back_ready),
@@ -493,6 +494,7 @@ module unisono_cclo_engine
     .owed_take_communicator_i(owed_take_communicator), .owed_take_peer_i(owed_take_peer), .owed_o(owed),
     .available_valid_i(credit_take), .available_ready_o(credit_ready),
     .available_communicator_i(credit_communicator), .available_peer_i(credit_peer), .available_take_i(1'b1),
+    .available_keep_i(credit_keep),
     .available_valid_o(credit_answer), .available_granted_o(credit_granted), .available_count_o(),
     .returned_valid_i(returned_valid || credit_back), .returned_ready_o(credits_returned_ready),
     .returned_communicator_i(credit_back ? credit_communicator : returned_communicator),

@@ -2,9 +2,9 @@
 // peer allows this engine.
 //
 // owed:      counts buffers freed since the peer was last told. Tx takes all with any header to
-//            that peer. When it reaches max(1, rx_buffers / 2) a message of its own is asked for.
-// available: eager messages that may still be sent; begins as rx_buffers, one is taken per message,
-//            the peer's headers return some.
+//            that peer. When it reaches max(1, rx_buffers / 4) a message of its own is asked for.
+// available: eager segments that may still be sent; begins as rx_buffers, one is taken per segment,
+//            the peer's headers return some. Who asks may leave some to others.
 //
 // Each quantity is the difference of two counters that only grow, each written by one port alone:
 // simultaneous operations cannot lose one another's change. A port sees all operations of earlier
@@ -53,6 +53,7 @@ module unisono_credits #(
   input  logic [CommunicatorWidth-1:0] available_communicator_i,
   input  logic [RankWidth-1:0]         available_peer_i,
   input  logic                         available_take_i,
+  input  logic [CountWidth-1:0]        available_keep_i,    // none is taken if so few, or fewer, are there
   output logic                         available_valid_o,   // 2 cycles later
   output logic                         available_granted_o, // one was taken
   output logic [CountWidth-1:0]        available_count_o,   // as it was before
@@ -189,6 +190,7 @@ module unisono_credits #(
   count_t return_limit_q, threshold_q;
   count_t freed_limit;
   logic   take1_q, take2_q;
+  count_t keep1_q, keep2_q;
   logic   same_q;                          // a free and a take of one entry in one cycle
 
   assign freed_limit = limit_q[entry1_q[Freed][Bits-1 -: $bits(communicator_t)]];
@@ -197,9 +199,11 @@ module unisono_credits #(
     credits1_q     <= returned_credits_i;
     credits2_q     <= credits1_q;
     return_limit_q <= limit_q[entry1_q[Returned][Bits-1 -: $bits(communicator_t)]];
-    threshold_q    <= freed_limit < count_t'(2) ? count_t'(1) : freed_limit >> 1;
+    threshold_q    <= freed_limit < count_t'(4) ? count_t'(1) : freed_limit >> 2;
     take1_q        <= available_take_i;
     take2_q        <= take1_q;
+    keep1_q        <= available_keep_i;
+    keep2_q        <= keep1_q;
     same_q         <= valid1_q[Told] && valid1_q[Freed] && entry1_q[Told] == entry1_q[Freed];
   end
 
@@ -221,7 +225,7 @@ module unisono_credits #(
                           excess ? other[Returned] + return_limit_q :
                           own[Returned] + credits2_q;
   assign available      = other[Taken] - own[Taken];
-  assign granted        = take2_q && available != '0;
+  assign granted        = take2_q && available > keep2_q;
   assign next[Taken]    = init2_q[Taken] ? '0 : own[Taken] + count_t'(granted);
 
   // Answered a cycle sooner than the other operations: a message waits for it.

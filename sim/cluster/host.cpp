@@ -61,7 +61,7 @@ void Host::create_communicator(std::uint32_t place, std::uint32_t number, std::u
                                    changes,
                                    agreed.eager_limit,
                                    agreed.segment_bytes,
-                                   agreed.rx_buffers,
+                                   agreed.rx_buffers | agreed.kept << 16U | (agreed.opens ? 1U << 31U : 0),
                                    size | node_ << 16U,
                                    1,
                                    0};

@@ -24,6 +24,8 @@ class Host {
   void run();
   struct Agreed {
     std::uint32_t eager_limit = 4096, segment_bytes = 4096, rx_buffers = 4;
+    bool opens = true;       ///< long messages point to point begin on credit,
+    std::uint32_t kept = 0;  ///< and leave so much of it to short ones
   };
   /// A communicator of nodes 0 .. size-1, whose rank here is the node's number.
   /// `changes` tells lives of the same place apart; it is the epoch, too, so what is late of a former life is dropped.

@@ -837,6 +837,9 @@ TEST(DeviceEngine, SettingsAreCutToTheHardware) {
   EXPECT_EQ(capabilities.segment_bytes, 8128U);
   EXPECT_EQ(capabilities.eager_limit, 8128U);
   EXPECT_EQ(capabilities.rx_buffer_count, 64U);
+  // There are 512 for all peers.
+  EXPECT_EQ(DeviceEngine::capabilities_of(word, settings, 9).rx_buffer_count, 64U);
+  EXPECT_EQ(DeviceEngine::capabilities_of(word, settings, 64).rx_buffer_count, 8U);
   EXPECT_EQ(capabilities.capability, word);
   Capability small = FunctionalDevice::usual_capability();
   small.log2_max_segment = 10;

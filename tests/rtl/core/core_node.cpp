@@ -143,12 +143,14 @@ void CoreNode::begin_step() {
       auto& context = top.contexts_i[step.slot];
       for (std::size_t i = 0; i < step.context.size(); ++i) context[i] = step.context[i];
       auto& communicator = top.communicators_i[step.slot];
-      std::fill_n(&communicator[0], 5, 0U);
+      std::fill_n(&communicator[0], 6, 0U);
       set_bits(communicator, 0, 6, rank_);
       set_bits(communicator, 13, 7, size_);
-      set_bits(communicator, 20, 16, settings_.rx_buffers);
-      set_bits(communicator, 36, 32, settings_.segment_bytes);
-      set_bits(communicator, 68, 32, settings_.eager_limit);
+      set_bits(communicator, 20, 15, settings_.kept);
+      set_bits(communicator, 35, 1, settings_.opens ? 1 : 0);
+      set_bits(communicator, 36, 16, settings_.rx_buffers);
+      set_bits(communicator, 52, 32, settings_.segment_bytes);
+      set_bits(communicator, 84, 32, settings_.eager_limit);
       regions_[step.slot] = step.regions;
       const auto others = static_cast<std::uint8_t>(~(1U << step.slot));
       top.src_stream_i = static_cast<std::uint8_t>((top.src_stream_i & others) | step.streams[0] << step.slot);
@@ -478,7 +480,7 @@ void CoreNode::tick(std::uint64_t cycle, std::deque<Packet>& network) {
   if (top.credit_take_o != 0) {
     credit_asked_ = true;
     std::uint32_t& left = credits_[top.credit_peer_o];
-    credit_granted_ = left != 0;
+    credit_granted_ = left > top.credit_keep_o;
     if (credit_granted_) --left;
   }
   if (top.credit_event_valid_i != 0 && top.credit_event_ready_o != 0) credit_events_.pop_front();

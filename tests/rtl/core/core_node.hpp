@@ -50,7 +50,9 @@ struct MachineSettings {
   std::uint64_t memory_latency = 20;   ///< cycles from command to first word, and from last word to its answer
   std::uint64_t network_latency = 50;  ///< cycles from a word's leaving to its coming
   std::uint32_t plugin_latency = 8;
-  std::uint32_t rx_buffers = 4;  ///< eager messages per peer
+  std::uint32_t rx_buffers = 4;  ///< eager segments per peer
+  bool opens = true;             ///< long messages point to point begin on credit,
+  std::uint32_t kept = 0;        ///< and leave so much to short ones
   std::uint32_t eager_limit = 4096;
   std::uint32_t segment_bytes = 4096;
   std::uint64_t skew = 0;           ///< cycles by which each rank enters its call after the one before

@@ -139,7 +139,8 @@ std::vector<Script> random_scripts(std::uint32_t ranks, std::uint32_t messages, 
   };
   std::vector<std::vector<Placed>> placed(ranks);
   const std::uint64_t limit = settings.eager_limit;
-  const std::vector<std::uint64_t> sizes{0, 1, 64, 300, limit, limit + 1, 2 * limit + 5, 3 * settings.segment_bytes};
+  const std::vector<std::uint64_t> sizes{
+      0, 1, 64, 300, limit, limit + 1, 2 * limit + 5, 3 * settings.segment_bytes, 9 * limit + 77};
   for (std::uint32_t i = 0; i < messages; ++i) {
     const auto from = static_cast<std::uint32_t>(random() % ranks), to = static_cast<std::uint32_t>(random() % ranks);
     Operation send;
@@ -193,6 +194,9 @@ TEST_P(PointToPoint, RandomMessagesArrive) {
   MachineSettings settings;
   settings.seed = GetParam();
   settings.rx_buffers = 1 + GetParam() % 4;
+  if (GetParam() % 5 > 2) settings.rx_buffers *= 4;
+  settings.opens = GetParam() % 7 != 6;
+  settings.kept = GetParam() % 2 * settings.rx_buffers / 4;
   settings.eager_limit = settings.segment_bytes = 1024;
   if (GetParam() % 3 == 2) settings.stall_percent = 25;
   auto scripts = random_scripts(2 + GetParam() % 4, 80, settings);
@@ -232,6 +236,109 @@ TEST(PointToPointOrder, AMessageWithoutCreditIsAskedFor) {
   run(one, settings, 3);
 }
 
+// Messages that have begun on credit and are received only after later ones: these go before their rest.
+TEST(PointToPointOrder, WhatHasBegunDoesNotKeepOthersBack) {
+  for (const std::uint32_t buffers : {1U, 2U, 5U, 16U}) {
+    MachineSettings settings;
+    settings.rx_buffers = buffers;
+    settings.eager_limit = settings.segment_bytes = 256;
+    std::vector<Script> scripts(2);
+    for (const std::uint32_t tag : {1U, 2U, 3U, 4U}) {
+      scripts[0].push_back(message(true, 1, tag, tag == 4 ? 100 : 6000 + tag));
+    }
+    std::uint64_t at = 3000;
+    for (const std::uint32_t tag : {4U, 3U, 1U, 2U}) {
+      scripts[1].push_back(message(false, 0, tag, tag == 4 ? 100 : 6000 + tag));
+      scripts[1].back().wait_until = at;
+      at += 1000;
+    }
+    run(scripts, settings, 4);
+  }
+}
+
+// A long message of elements in memory does not wait for its grant; credit that is kept is left to short ones.
+TEST(PointToPointOrder, LongMessagesBeginOnCredit) {
+  const auto cycles = [](bool opens, std::uint32_t kept) {
+    MachineSettings settings;
+    settings.rx_buffers = 8;
+    settings.eager_limit = settings.segment_bytes = 1024;
+    settings.network_latency = 300;
+    settings.opens = opens;
+    settings.kept = kept;
+    CoreMachine machine(2, settings);
+    begin(machine, 1, 0, message(false, 0, 5, 8192), 0);
+    begin(machine, 0, 0, message(true, 1, 5, 8192), 0);
+    if (kept != 0) begin(machine, 0, 1, message(true, 1, 6, 64), 1);
+    while (!machine[1].finished(0) && machine.cycle() < 10'000) machine.tick();
+    const std::uint64_t took = machine.cycle();
+    machine.run(2000);
+    // The short one went on credit that was kept: it is early at its receiver.
+    if (kept != 0) EXPECT_TRUE(machine[0].finished(1));
+    return took;
+  };
+  EXPECT_LT(cycles(true, 0) + 500, cycles(false, 0));
+  EXPECT_LT(cycles(true, 2) + 100, cycles(false, 2));
+}
+
+/// A long message of which one end is given up at a moment, and the other one later, when it has waited for long. What
+/// is there afterwards: nothing; and the next message comes.
+void one_end_dies(std::uint32_t who, std::uint64_t received, std::uint64_t moment) {
+  MachineSettings settings;
+  settings.rx_buffers = 6;
+  settings.eager_limit = settings.segment_bytes = 512;
+  settings.seed = moment;
+  settings.stall_percent = moment % 2 == 0 ? 25 : 0;
+  CoreMachine machine(2, settings);
+  constexpr std::uint64_t kBytes = 8192;
+  const auto give_up = [&](std::uint32_t rank) {
+    while (!machine[rank].settled()) machine.tick();
+    if (!machine[rank].finished(0)) machine[rank].abandon(0);
+  };
+  begin(machine, 0, 0, message(true, 1, 5, kBytes), 0);
+  const std::uint64_t dies = who == 0 ? moment : std::max(moment, received + 15);
+  for (bool begun = false, died = false; !begun || !died; machine.tick()) {
+    if (!begun && machine.cycle() >= received) {
+      begin(machine, 1, 0, message(false, 0, 5, kBytes), 9);
+      begun = true;
+    }
+    if (!died && machine.cycle() >= dies) {
+      give_up(who);
+      died = true;
+    }
+  }
+  machine.run(2500);
+  give_up(1 - who);
+  machine.run(2500);
+  // A message that came after its receive had been given up waits for another one.
+  begin(machine, 1, 5, message(false, 0, 5, kBytes), 9);
+  machine.run(1000);
+  machine[1].abandon(5);
+  machine.run(1000);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(machine[rank].free_buffers(), kBuffers) << "rank " << rank;
+    EXPECT_EQ(machine[rank].credits(1 - rank), settings.rx_buffers) << "rank " << rank;
+  }
+  const Operation next = message(true, 1, 5, kBytes / 2);
+  begin(machine, 0, 3, next, 1);
+  begin(machine, 1, 4, message(false, 0, 5, kBytes), 2);
+  for (int i = 0; i < 4000 && !machine[1].finished(4); ++i) machine.tick();
+  ASSERT_TRUE(machine[1].finished(4));
+  EXPECT_TRUE(std::equal(next.data.begin(), next.data.end(), machine[1].memory().data() + area(4)));
+}
+
+TEST(PointToPointOrder, AnEndThatDiesLeavesNothingBehind) {
+  for (const std::uint32_t who : {0U, 1U}) {
+    for (const std::uint64_t received : {1U, 130U, 260U, 700U}) {
+      for (std::uint64_t moment = 20; moment < 1300; moment += 41) {
+        SCOPED_TRACE(testing::Message() << "rank " << who << " dies in cycle " << moment << ", received in "
+                                        << received);
+        one_end_dies(who, received, moment);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
 /// The code with which a receive of `capacity` ends when a message of `bytes` is there before it, or comes after it.
 std::uint16_t code_of(std::uint64_t capacity, std::uint64_t bytes, bool early) {
   MachineSettings settings;
@@ -257,6 +364,7 @@ TEST(PointToPointOrder, AMessageThatIsTooLongFails) {
     EXPECT_EQ(code_of(99, 100, early), static_cast<std::uint16_t>(ErrorCode::kTruncated));
     EXPECT_EQ(code_of(9000, 9001, early), static_cast<std::uint16_t>(ErrorCode::kTruncated));
     EXPECT_EQ(code_of(10000, 9001, early), 0);
+    EXPECT_EQ(code_of(9000, 30'000, early), static_cast<std::uint16_t>(ErrorCode::kTruncated));
   }
 }
 

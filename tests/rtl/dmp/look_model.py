@@ -78,7 +78,8 @@ class Look:
             sources = case.peers if run["fan_in"] else [run["source"]]
             self.out.asked += [("post", source) for source in sources]
             return self.end()
-        if given["credited"] and given["one_piece"]:
+        if given["credited"] and (given["one_piece"] or run["opens"]):
+            run["eager"] |= run["opens"]
             return self.space()
         if not run["fan_out"] and case.state["free"]:
             return self.credit()
@@ -86,7 +87,7 @@ class Look:
 
     def look(self) -> None:
         case, run, progress = self.case, self.run, self.progress
-        run["eager"] &= not progress["requested"]
+        run["eager"] = (run["eager"] and not progress["requested"]) or progress["credited"]
         if run["fan_out"]:
             run["peer"] = progress["peer"]
             if not progress["made"]:
@@ -112,6 +113,25 @@ class Look:
             run["bytes"] = case.offer["total"]
         return self.credit()
 
+    @property
+    def opens(self) -> bool:
+        """Its next segment may go on credit, though it is long and not granted."""
+        known = self.case.run["opens"] and self.case.state["point_to_point"]
+        return bool(known and (not self.progress["requested"] or self.progress["opening"]))
+
+    def open(self) -> None:
+        """A long message that is not granted yet asks for credit for its next segment."""
+        self.out.asked.append("kept credit")
+        self.run["eager"] = self.case.credit
+        if self.case.credit:
+            self.write(credited=1)
+            return self.space()
+        self.write(credited=0)
+        if self.progress["requested"]:
+            self.write(opening=0)
+            return self.end("announced", refuse=False)
+        return self.request()
+
     def credit(self) -> None:
         run, state = self.run, self.case.state
         if not state["follows"]:
@@ -128,7 +148,7 @@ class Look:
         if not run["send"]:
             return self.dispatch()
         if state["held"]:
-            return self.end("again", refuse=False)
+            return self.end(refuse=False)
         if run["eager"]:
             if self.progress["credited"]:
                 return self.space()
@@ -137,11 +157,16 @@ class Look:
                 self.write(credited=1)
                 return self.space()
             return self.request()
-        if (state["point_to_point"] or state["to_switch"]) and not self.progress["requested"]:
+        if (state["point_to_point"] or state["to_switch"]) and not self.progress["requested"] and not self.opens:
             return self.request()
+        if not self.case.size["granted"] and self.opens:
+            return self.open()
         if not self.case.size["granted"]:
             self.out.asked.append("adopt")
         if self.case.size["waits"]:
+            if self.progress["opening"]:
+                self.write(opening=0)
+                return self.end("announced")
             return self.end()
         return self.space()
 
@@ -180,7 +205,10 @@ class Look:
             out.asked.append(("take", source))
         sends, last = run["send"] and not run["put"], size["last"]
         ended = last and not makes and not keeps
-        events = {"announced"} if sends else set()
+        opens = self.opens
+        if opens:
+            self.write(opening=run["eager"] and not last, requested=1, credited=0)
+        events = {"announced"} if sends and not self.progress["opening"] else set()
         if run["put"] and self.progress["position"] == 0:
             events.add("remote_begin")
         if last and run["fan_in"] and not keeps:
@@ -190,7 +218,7 @@ class Look:
         if not ended and not makes:
             events.add("again")
         out.ends = bool(last and sends)
-        out.forgets = out.ends and not run["eager"]
+        out.forgets = out.ends and (not run["eager"] or opens)
         first = self.progress["position"] == 0
         if not makes and not keeps:
             self.progress["position"] = size["after"]

@@ -17,12 +17,12 @@ RUN = [
     *[("op0_address", 64), ("op1_memory", 1), ("op1_address", 64), ("arrival", 1), ("fan_in", 1), ("pool", 9)],
     *[("source", 6), ("local", 1)],
     *[(f"local_{name}", bits) for name, bits in USE],
-    *[("local_address", 64), ("send", 1), ("put", 1), ("get", 1), ("fan_out", 1), ("eager", 1), ("peer", 6)],
-    *[("tag", 24), ("bytes", 48), ("segment", 14)],
+    *[("local_address", 64), ("send", 1), ("put", 1), ("get", 1), ("fan_out", 1), ("eager", 1), ("opens", 1)],
+    *[("peer", 6), ("tag", 24), ("bytes", 48), ("segment", 14)],
 ]
 PROGRESS = [
-    *[("peers", 64), ("peer", 6), ("making", 1), ("made", 1), ("credited", 1), ("requested", 1), ("done", 1)],
-    ("position", 48),
+    *[("peers", 64), ("peer", 6), ("making", 1), ("made", 1), ("credited", 1), ("requested", 1), ("opening", 1)],
+    *[("done", 1), ("position", 48)],
 ]
 LOWERED = [*RUN, ("exists", 1), ("outside", 1), ("credited", 1), ("lowest", 6), ("one_piece", 1)]
 LIST = [
@@ -70,6 +70,7 @@ CONTEXT = [("signature", 32), ("tag", 32), ("sequence", 32), ("dtype", 6), ("poi
 GRANT = [("generation", 16), ("slot", 16), ("limit", 48)]
 COMMUNICATOR = [
     *[("number", 32), ("epoch", 16), ("eager_limit", 32), ("segment_bytes", 32), ("rx_buffers", 16)],
+    *[("opens", 1), ("kept", 15)],
     *[("size", 7), ("members", 7), ("rank", 6)],
 ]
 

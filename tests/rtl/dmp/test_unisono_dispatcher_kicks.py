@@ -9,7 +9,7 @@ from hdl import scaled, simulate
 from kick_model import KickQueue
 
 CALLS, RANKS, ENTRIES = 8, 64, 32
-SIDES = ("kick", "follow_kick", "stream_kick")
+SIDES = ("kick", "follow_kick", "stream_kick", "turn_kick")
 
 
 class Bench:

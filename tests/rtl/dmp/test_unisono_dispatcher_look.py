@@ -27,7 +27,7 @@ from look_records import (
     unpack,
 )
 
-IDLE, LOOK_STEP, CLEAR, SWEEP = 0, 10, 17, 20
+IDLE, SWEEP = 0, 21
 KEEP, POST, CHECK, DISPATCH, COUNT, NEXT = range(6)
 ASKS = ("credit", "credit_back", "adopt", "space", "post", "head", "take", "job")
 PLACED = ("post", "head", "take")
@@ -48,16 +48,27 @@ def random_case(rng, kind):
         if kind == "offer":
             run |= {"put": 0, "get": 0, "arrival": 1}
     run["fan_out"] &= run["send"]
+    # A long message from memory may begin on credit.
+    run["opens"] = kind != "offer" and run["send"] and rng.random() < 0.5
+    if run["opens"]:
+        run |= dict.fromkeys(("put", "get", "fan_out", "fan_in", "arrival", "eager"), 0)
+        run["bytes"] = 1 << 20
     waits = kind != "offer" and rng.random() < 0.1
     progress |= {"done": waits, "making": 0, "made": rng.random() < 0.7, "credited": rng.random() < 0.3}
-    progress |= {"requested": rng.random() < 0.2, "position": rng.choice((0, 1 << 13))}
+    progress |= {"requested": rng.random() < 0.2, "position": rng.choice((0, 1 << 13)), "opening": 0}
+    if run["opens"] and progress["requested"]:
+        progress["opening"] = rng.random() < 0.7
+        progress["credited"] &= progress["opening"]
     if kind == "issue":
         progress = dict.fromkeys(progress, 0)
     state = {name: rng.random() < 0.85 for name, _ in STATE}
     state |= {name: rng.random() < 0.15 for name in ("held", "remote_busy", "overtakes", "to_switch", "point_to_point")}
+    if run["opens"]:
+        state["point_to_point"] = rng.random() < 0.7
     size = random_record(rng, SIZE) | {"granted": rng.random() < 0.6, "waits": rng.random() < 0.3}
     lowered = {name: rng.random() < 0.3 for name in ("outside", "credited", "one_piece")}
     lowered |= {"exists": rng.random() < 0.9, "lowest": rng.randrange(64)}
+    lowered["credited"] &= not run["opens"] or state["point_to_point"]
     count = rng.choice((1, 2, 5)) if run["fan_in"] else 1
     total = rng.choice((0, 64))
     heads = [{"valid": 1, "bytes": 512, "total": total, "buffer": place} for place in range(count)]
@@ -212,7 +223,8 @@ class Bench:
             for name in ("post", "head", "credit", "adopt", "space", "job", "take"):
                 answer = "head_answer" if name == "head" else f"{name}_ready"
                 if name in asks and given[answer]:
-                    asked.append((name, source) if name in PLACED else name)
+                    kept = "kept " if name == "credit" and int(dut.ask_keep_o.value) else ""
+                    asked.append((name, source) if name in PLACED else kept + name)
                     if name in ("credit", "space"):
                         due[name] = rng.choice((0, 0, 1, 4))
             told = {name for name, bit in self.out(EVENTS, "events").items() if bit}
@@ -256,7 +268,7 @@ async def random_looks(dut):
     await bench.sweep()
     for _ in range(scaled(12000, 3000)):
         await bench.look(random_case(bench.rng, bench.rng.choice(("issue", "kick", "kick", "offer"))))
-    asked = ("post", "head", "credit", "adopt", "space", "job", "take")
+    asked = ("post", "head", "credit", "kept credit", "adopt", "space", "job", "take")
     events = (
         "again",
         "announced",

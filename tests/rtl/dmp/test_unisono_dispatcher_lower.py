@@ -63,6 +63,8 @@ class Case:
         self.uses["source_used"], self.uses["sink_used"] = rng.random() < 0.1, rng.random() < 0.1
         self.peers = rng.choice((0, 1 << rng.randrange(64), rng.getrandbits(64)))
         self.generation = rng.randrange(4)
+        self.agreed = rng.random() < 0.7  # that long messages begin on credit
+        self.apart = rng.random() < 0.7  # point to point
         self.bound = {region: (rng.getrandbits(63), rng.choice((8192, 8192, 1 << 47))) for region in S.Region}
         self.bound[S.Region.WINDOW] = (rng.choice((0, 64, 1 << 47, (1 << 48) - 64)), 1 << 47)
         self.put = move.remote.kind == S.RemoteKind.MEMORY
@@ -95,9 +97,18 @@ class Case:
             and move.op1.kind != S.OperandKind.ARRIVAL
             and not self.uses["sink_used"]
             and move.protocol != S.Protocol.RENDEZVOUS
-            and self.bytes <= EAGER
+            and (self.bytes <= EAGER or (self.apart and self.opens()))
             and free
         )
+
+    def opens(self):
+        """Whether its first segments may go on credit."""
+        move = self.move
+        remote = move.remote
+        among = remote.kind == S.RemoteKind.MESSAGE and remote.mode == S.PeerMode.RANK and remote.peer < MEMBERS
+        streams = self.uses["source_used"] or self.uses["sink_used"]
+        long = move.protocol != S.Protocol.RENDEZVOUS and self.bytes > EAGER
+        return self.agreed and self.apart and among and move.op1.kind != S.OperandKind.ARRIVAL and not streams and long
 
     def beyond(self, operand):
         return operand.kind == S.OperandKind.MEMORY and operand.offset + self.bytes > self.bound[operand.region][1]
@@ -132,6 +143,7 @@ class Case:
             "get": self.get,
             "fan_out": fan_out,
             "eager": move.protocol != S.Protocol.RENDEZVOUS and self.bytes <= EAGER,
+            "opens": self.opens(),
             "tag": remote.tag,
             "bytes": self.bytes,
             "segment": self.segment(),
@@ -165,6 +177,7 @@ class Bench:
         self.dut, self.rng, self.seen = dut, new_random("lower"), Counter()
         for name in ("step", "issue_valid", "issue_generation", "given", "binding", "free"):
             getattr(dut, f"{name}_i").value = 0
+        dut.point_to_point_i.value = 0
         dut.credit_ready_i.value = dut.credit_answer_i.value = dut.credit_granted_i.value = 0
         dut.communicator_i.value = pack(COMMUNICATOR, TERMS)
 
@@ -179,6 +192,8 @@ class Bench:
     async def look(self, case):
         dut, rng, move = self.dut, self.rng, case.move
         dut.issue_valid_i.value, dut.issue_generation_i.value = 1, case.generation
+        dut.communicator_i.value = pack(COMMUNICATOR, TERMS | {"opens": case.agreed})
+        dut.point_to_point_i.value = case.apart
         await self.cycle(IDLE)
         assert not int(dut.region_asks_o.value)
         await RisingEdge(dut.clk_i)
@@ -192,6 +207,8 @@ class Bench:
         asks = case.asks_early(free)
         assert int(dut.bytes_o.value) == case.bytes
         assert bool(int(dut.credit_take_o.value)) == asks
+        assert not asks or bool(int(dut.credit_keep_o.value)) == (case.bytes > EAGER)
+        self.seen["asks for a long one"] += asks and case.bytes > EAGER
         assert int(dut.region_o.value) == regions[0]
         waits = rng.choice((0, 1, 2, 3, 6)) if asks and ready else None
         granted = rng.random() < 0.6
@@ -245,7 +262,7 @@ async def random_moves(dut):
     for _ in range(scaled(16000, 4000)):
         await bench.look(Case(bench.rng))
     names = ("asks", "waits for credit", "outside", "put", "get", "fan_in", "fan_out", "credited", "eager", "one_piece")
-    for what in (*names, "fits", "segments of 2048", "segments of 4096"):
+    for what in (*names, "asks for a long one", "fits", "segments of 2048", "segments of 4096"):
         assert bench.seen[what] > 40, what
 
 

@@ -82,7 +82,7 @@ void EngineNode::create_communicator(std::uint32_t index, std::uint32_t number, 
   write_register(8 * index + 1, 0);
   write_register(8 * index + 2, agreed.eager_limit);
   write_register(8 * index + 3, agreed.segment_bytes);
-  write_register(8 * index + 4, agreed.rx_buffers);
+  write_register(8 * index + 4, agreed.rx_buffers | agreed.kept << 16U | (agreed.opens ? 1U << 31U : 0));
   write_register(8 * index + 5, size | node_ << 16U);
   write_register(8 * index + 6, 1);
   for (int i = 0; i < 100; ++i) tick();

@@ -23,6 +23,8 @@ struct Agreed {
   std::uint32_t rx_buffers = 4;
   std::uint32_t eager_limit = 4096;
   std::uint32_t segment_bytes = 4096;
+  bool opens = true;       ///< long messages point to point begin on credit,
+  std::uint32_t kept = 0;  ///< and leave so much to short ones
 };
 
 class EngineNode {

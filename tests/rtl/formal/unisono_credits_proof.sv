@@ -31,6 +31,7 @@ module unisono_credits_proof #(
   input logic [CommunicatorWidth-1:0] available_communicator_i,
   input logic [RankWidth-1:0]         available_peer_i,
   input logic                         available_take_i,
+  input logic [CountWidth-1:0]        available_keep_i,
   input logic                         returned_valid_i,
   input logic [CommunicatorWidth-1:0] returned_communicator_i,
   input logic [RankWidth-1:0]         returned_peer_i,
@@ -68,6 +69,7 @@ module unisono_credits_proof #(
     .available_communicator_i,
     .available_peer_i,
     .available_take_i,
+    .available_keep_i,
     .available_valid_o       (available_valid),
     .available_granted_o     (available_granted),
     .available_count_o       (available_count),
@@ -123,13 +125,14 @@ module unisono_credits_proof #(
     logic   told;
     logic   asked;
     logic   take;
+    count_t keep;
     logic   returned;
     count_t credits;
   } event_t;
 
   event_t now, event1_q, event2_q;
   assign now = '{init: init, limit: init_rx_buffers_i, freed: freed, told: told, asked: asked,
-                 take: available_take_i, returned: returned, credits: returned_credits_i};
+                 take: available_take_i, keep: available_keep_i, returned: returned, credits: returned_credits_i};
   always_ff @(posedge clk_i) begin
     event1_q <= rst_ni ? now : '0;
     event2_q <= rst_ni ? event1_q : '0;
@@ -138,7 +141,7 @@ module unisono_credits_proof #(
   count_t owed_q, allowed_q, limit_q;
   logic grant, beyond;
   logic [CountWidth:0] back;
-  assign grant  = event2_q.asked && event2_q.take && allowed_q != '0;
+  assign grant  = event2_q.asked && event2_q.take && allowed_q > event2_q.keep;
   assign back   = {1'b0, allowed_q} + {1'b0, event2_q.credits};
   assign beyond = back > {1'b0, limit_q};
 

@@ -53,9 +53,10 @@ def record_fields(width):
 
 
 COMMUNICATOR = [("number", 32), ("epoch", 16), ("eager_limit", 32), ("segment_bytes", 32), ("rx_buffers", 16)]
-COMMUNICATOR += [("size", 7), ("members", 7), ("rank", 6)]
+COMMUNICATOR += [("opens", 1), ("kept", 15), ("size", 7), ("members", 7), ("rank", 6)]
 """communicator_entry_t."""
 
-INFO = [("grant", 1), ("request", 1), ("point_to_point", 1), ("communicator", 4), ("source", 6), ("key", 32)]
+INFO = [("grant", 1), ("request", 1), ("point_to_point", 1), ("continues", 1), ("opens", 1), ("communicator", 4)]
+INFO += [("source", 6), ("key", 32)]
 INFO += [("signature", 32), ("ends", 48), ("bytes", 14), ("last", 1), ("tag", 24), ("total", 48)]
 """info_t."""

@@ -26,6 +26,7 @@ class Early:
         self.dut, self.rng, self.seen = dut, rng, Counter()
         self.lists: dict[int, list[int]] = {}
         self.infos, self.links, self.bad = {}, {}, {}
+        self.opening: dict[tuple[int, int], int] = {}  # by communicator and source: the first segment of what goes on
         self.free = list(range(1024))
         rng.shuffle(self.free)
         for name in (*INPUTS, "begins_communicator", "renew", "link", "give_back_full", "grant_ready"):
@@ -64,7 +65,12 @@ class Early:
         await self.step(NONE, store=1)
         await self.step(NONE, store=0)
         assert self.now["pending"]
-        bucket = hashed(fields["communicator"], fields["source"], fields["key"])
+        whose = fields["communicator"], fields["source"]
+        bucket = hashed(*whose, fields["key"])
+        if fields["point_to_point"] and not fields["continues"]:
+            self.opening.pop(whose, None)
+            if fields["opens"]:
+                self.opening[whose] = buffer
         await self.step(LOOK, bucket=bucket)
         assert self.now["has"] == bool(self.lists.get(bucket))
         await self.step(APPEND, append=buffer)
@@ -110,29 +116,38 @@ class Early:
         await self.step(BEGIN, context=bits, peer=peer, key=key, active=active)
         assert self.now["any"] == any(self.lists.values())
         assert self.now["has"] == bool(self.lists.get(bucket))
-        want, mine = dict.fromkeys((name for name, _ in ADOPTED), 0), []
+        want, mine, goes_on = dict.fromkeys((name for name, _ in ADOPTED), 0), [], False
 
         def check(buffer, full, ready):
+            nonlocal goes_on
             info = self.infos[buffer]
             same = (info["communicator"], info["source"], info["key"]) == (context.communicator, peer, key)
-            if not same or info["point_to_point"] != context.point_to_point or want["bound"]:
+            same &= info["point_to_point"] == context.point_to_point
+            follows = same and info["continues"] and goes_on
+            goes_on &= not same or info["continues"]
+            if not same or (want["bound"] and not follows):
                 self.seen["bound already"] += same and want["bound"]
                 self.outcome()
                 return False, False
+            self.seen["follows"] += follows
             if info["grant"]:
                 self.outcome(give_back=ready or not active, grant_valid=active)
                 return True, active and not ready
             wrong = info["signature"] != context.signature or self.bad[buffer]
-            self.outcome(give_back=info["request"], bind=context.point_to_point, fail=wrong and active)
+            binds = context.point_to_point and not follows
+            self.outcome(give_back=info["request"], bind=binds, fail=wrong and active)
             assert self.now["fail_bad"] == self.bad[buffer]
             self.seen["fails"] += self.now["fail"]
             if context.point_to_point:
                 want["bound"], want["total"] = 1, info["total"]
+                goes_on = follows or info["opens"]
+                # What continues it from now on is not early.
+                self.opening = {one: first for one, first in self.opening.items() if first != buffer}
             if info["request"]:
                 want["requested"] = 1
             else:
                 mine.append(buffer)
-                want["received"] = 0 if info["last"] else info["ends"]
+                want["received"] = 0 if info["last"] else info["bytes" if info["opens"] else "ends"]
             return True, False
 
         if self.now["has"]:
@@ -161,6 +176,8 @@ class Early:
 
         def check(buffer, full, ready):
             goes = self.infos[buffer]["communicator"] == communicator
+            if goes:
+                self.opening = {one: first for one, first in self.opening.items() if first != buffer}
             self.outcome(give_back=goes and not full, mute=goes and not full)
             return goes, goes and full
 
@@ -191,10 +208,15 @@ async def random_segments(dut):
         of, source = rng.choice((0, 2)), rng.choice((0, 1))
         key = hashed(of, source, rng.choice((3, 3 + BUCKETS, 4)))
         if rng.random() < 0.75:
-            kind = rng.choice(("grant", "request", "data", "data", "data"))
-            fields = {"grant": kind == "grant", "request": kind == "request", "point_to_point": rng.random() < 0.5}
+            kind, apart = rng.choice(("grant", "request", "data", "data", "data")), rng.random() < 0.5
+            fields = {"grant": kind == "grant", "request": kind == "request", "point_to_point": apart}
+            last, opening = rng.random() < 0.5, early.opening.get((of, source))
+            continues = kind == "data" and apart and opening is not None and rng.random() < 0.8
+            if continues:
+                key = early.infos[opening]["key"]
+            fields |= {"continues": continues, "opens": kind == "data" and apart and not continues and not last}
             fields |= {"communicator": of, "source": source, "key": key, "signature": rng.choice((7, 7, 7, 8))}
-            fields |= {"ends": rng.getrandbits(48), "bytes": rng.getrandbits(13), "last": rng.random() < 0.5}
+            fields |= {"ends": rng.getrandbits(48), "bytes": rng.getrandbits(13), "last": last}
             await early.arrive(**fields, tag=rng.getrandbits(24), total=rng.getrandbits(48))
         else:
             context = Context(7, key, key, rng.random() < 0.5, of)
@@ -206,7 +228,7 @@ async def random_segments(dut):
             await early.adopt(Context(7, key, key, info["point_to_point"], info["communicator"]), info["source"], True)
         if turn % 200 == 199:
             await early.renew(rng.choice((0, 2, 9)))
-    for what in ("holds", "some stay", "none stays", "bound already", "fails", "several"):
+    for what in ("holds", "follows", "some stay", "none stays", "bound already", "fails", "several"):
         assert early.seen[what] > 5, early.seen
 
 

@@ -35,8 +35,8 @@ def segment_from(pair, total):
 
 def wants_more(record, step):
     """Whether a pair's posted arrival is due for more."""
-    left = record["limit"] - record["consumed"]
-    more = record["limit"] != record["total"] and left <= (step if record["ample"] else 0)
+    ends = record["consumed"] + (step if record["ample"] else 0)
+    more = record["limit"] != record["total"] and record["limit"] <= ends
     return record["posted"] and record["rendezvous"] and (not record["granted"] or more)
 
 
@@ -114,15 +114,18 @@ class Grants:
             self.seen["nothing due"] += 1
             return
         prefix = "" if now else "next_"
-        want, limit, total = dict(record), record["limit"] if now else 0, record[f"{prefix}total"]
-        ample = self.reserved + 2 * self.segments <= self.buffers if limit == 0 else bool(record["ample"])
+        want, total = dict(record), record[f"{prefix}total"]
+        # What has come on credit needs no grant any more.
+        limit, first = max(record["limit"], record["received"]) if now else 0, not (now and record["granted"])
+        self.seen["on credit"] += bool(now and record["received"] > record["limit"])
+        ample = self.reserved + 2 * self.segments <= self.buffers if first else bool(record["ample"])
         segment = segment_from(pair, total)
         self.seen[f"segments of {segment}"] += 1
-        step = segment * (1 if not ample else 2 * self.segments if limit == 0 else self.segments)
+        step = segment * (1 if not ample else 2 * self.segments if first else self.segments)
         want[f"{prefix}limit"] = min(total, limit + step)
         want[f"{prefix}ample"], want[f"{prefix}granted"] = ample, 1
-        self.seen[f"{prefix}{'ample' if ample else 'scarce'} {'first' if limit == 0 else 'more'}"] += 1
-        self.reserved += 2 * self.segments * (ample and limit == 0)
+        self.seen[f"{prefix}{'ample' if ample else 'scarce'} {'first' if first else 'more'}"] += 1
+        self.reserved += 2 * self.segments * (ample and first)
         dut.step_i.value = 1
         assert unpack(self.fields, int(dut.stepped_o.value)) == want
         await FallingEdge(dut.clk_i)
@@ -174,14 +177,18 @@ async def random_arrivals(dut):
         else:
             # Some of what was granted is taken.
             record = grants.records[pair]
-            left = record["limit"] - record["consumed"]
+            limit = record["limit"]
+            if rng.random() < 0.3:  # and some that has come on credit
+                limit = min(record["total"], max(limit, record["received"]) + rng.choice((0, SEGMENT, 3 * SEGMENT)))
+            left = max(0, limit - record["consumed"])
             record["consumed"] += min(left, rng.choice((SEGMENT, left, 5 * SEGMENT)))
+            record["received"] = max(record["received"], record["consumed"])
             await grants.touch(pair, False, True)
     for what in ("segments of 2048", "segments of 4096", "segments of 8192"):
         assert grants.seen[what] > 10, grants.seen
     for what in ("ample first", "ample more", "scarce first", "scarce more", "next_ample first", "next_scarce first"):
         assert grants.seen[what] > 10, grants.seen
-    assert min(grants.seen["waits already"], grants.seen["nothing due"]) > 10, grants.seen
+    assert min(grants.seen[what] for what in ("waits already", "nothing due", "on credit")) > 10, grants.seen
 
 
 @pytest.mark.parametrize(("segments", "buffers"), [(4, 28), full(16, 96)])

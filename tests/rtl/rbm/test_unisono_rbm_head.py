@@ -12,7 +12,7 @@ from records import load, noisy_header, pack, unpack
 
 DROP, EARLY, WAIT, ADOPT, GRANT, REQUEST, REFUSE, TAKE = range(8)
 TRUNCATED, MISMATCHED = "TRUNCATED", "MISMATCHED_CALL"
-FLAGS = ("known", "active", "same_communicator", "same_signature", "matched", "over", "must_wait", "untouched")
+FLAGS = ("known", "active", "same_communicator", "same_signature", "matched", "over", "early", "must_wait", "untouched")
 
 
 def due(header, record, flag, same_peer):
@@ -36,7 +36,9 @@ def judge(spec, header, record, flag, same_peer):
     if write and not due(header, record, flag, same_peer):
         return DROP, None
     if not write and not flag["matched"]:
-        over = kind == spec.MessageType.GRANT if apart else flag["over"]
+        # What continues a message that has not begun early is of a receive that has failed.
+        late = kind == spec.MessageType.EAGER and not header.first and not flag["early"]
+        over = kind == spec.MessageType.GRANT or late if apart else flag["over"]
         return (DROP if over else EARLY), None
     if flag["must_wait"] or flag["untouched"]:
         return (WAIT if flag["must_wait"] else ADOPT), None
@@ -107,17 +109,22 @@ async def random_headers(dut):
         end, apart = header.offset + header.segment_bytes, header.point_to_point
         write, grant = header.type == spec.MessageType.WRITE, header.type == spec.MessageType.GRANT
         request, eager = header.type == spec.MessageType.REQUEST, header.type == spec.MessageType.EAGER
+        continues, opens = apart and eager and not header.first, apart and eager and header.first and not header.last
+        assert int(dut.message_o.value) >> 106 & 15 == (apart << 3 | grant << 2 | continues << 1 | opens)
+        seen["continues"] += continues
         assert (int(dut.end_o.value), int(dut.empty_o.value)) == (end, header.segment_bytes == 0)
         token = header.token_generation << 16 | header.token_slot
         assert unpack(INFO, int(dut.info_o.value)) == {
             "grant": grant,
             "request": request,
             "point_to_point": apart,
+            "continues": continues,
+            "opens": opens,
             "communicator": of,
             "source": source,
             "key": header.tag if apart else header.sequence,
             "signature": token if grant else header.signature,
-            "ends": header.sequence if request else end,
+            "ends": header.sequence if request or opens else end,
             "bytes": header.segment_bytes,
             "last": header.last,
             "tag": header.tag & 0xFFFFFF,
@@ -125,8 +132,11 @@ async def random_headers(dut):
         }
         assert int(dut.owner_o.value) == (eager << 4 | of) << 6 | source
         noted = record | ({"bound": 1, "total": header.message_bytes} if apart and not write else {})
+        if opens and record["posted"] and not record["rendezvous"]:
+            noted |= {"rendezvous": 1, "generation": (record["generation"] + 1) & 0xFFFF}
+            seen["opens"] += 1
         assert unpack(fields, int(dut.noted_o.value)) == noted
-    assert min(seen[what] for what in (*range(8), TRUNCATED, MISMATCHED)) > 30, seen
+    assert min(seen[what] for what in (*range(8), TRUNCATED, MISMATCHED, "opens", "continues")) > 30, seen
 
 
 def test_unisono_rbm_head():

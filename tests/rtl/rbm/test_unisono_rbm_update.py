@@ -56,7 +56,8 @@ def becomes(state, seen, given):
         refused = seen["bound"] and seen["total"] > post["total"]
         record |= post | {"posted": 1, "consumed": 0, "limit": 0, "ample": 0, "granted": 0}
         record["total"] = seen["total"] if seen["bound"] else post["total"]
-        record["generation"] = after if post["rendezvous"] else seen["generation"]
+        record["rendezvous"] = post["rendezvous"] or (seen["bound"] and seen["received"] != 0)
+        record["generation"] = after if record["rendezvous"] else seen["generation"]
         met(record)
         record["posted"] = not refused
     elif state == "GrantStep":

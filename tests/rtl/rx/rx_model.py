@@ -33,7 +33,7 @@ class Communicator:
             (self.epoch, 16),
             (rng.getrandbits(32), 32),
             (self.segment_bytes, 32),
-            (rng.getrandbits(16), 16),
+            (rng.getrandbits(32), 32),
             (self.size, 7),
             (rng.getrandbits(7), 7),
             (self.rank, 6),

@@ -196,6 +196,7 @@ module unisono_txrx_loop
     .available_communicator_i,
     .available_peer_i,
     .available_take_i,
+    .available_keep_i        ('0),
     .available_valid_o       (answer_valid_o),
     .available_granted_o     (answer_granted_o),
     .available_count_o       (answer_count_o),

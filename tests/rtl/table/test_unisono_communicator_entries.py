@@ -13,12 +13,12 @@ from hdl import full, parameters, scaled, simulate
 
 COMMUNICATORS = 16
 # Of each word of a communicator the fields that are kept: lowest bit and width, and the place in the entry.
-FIELDS = {0: [(0, 32, 116)], 1: [(0, 16, 100)], 2: [(0, 32, 68)], 3: [(0, 32, 36)], 4: [(0, 16, 20)]}
+FIELDS = {0: [(0, 32, 132)], 1: [(0, 16, 116)], 2: [(0, 32, 84)], 3: [(0, 32, 52)], 4: [(0, 16, 36), (16, 16, 20)]}
 FIELDS |= {5: [(0, 7, 13), (8, 7, 6), (16, 6, 0)]}
 
 
 def entry(words: list[int]) -> int:
-    """The record: number, epoch, eager limit, segment bytes, receive buffers, size, members, rank."""
+    """The record: number, epoch, eager limit, segment bytes, receive buffers, openings, size, members, rank."""
     raw = 0
     for number, fields in FIELDS.items():
         for low, width, place in fields:

@@ -8,7 +8,7 @@ from cocotb.triggers import RisingEdge
 from hdl import simulate
 
 COMMUNICATORS, RANKS, MEMBER_BASE = 16, 64, 1024
-MASKS = [0xFFFFFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFF, 0x003F7F7F, 1, 0]
+MASKS = [0xFFFFFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0x003F7F7F, 1, 0]
 
 
 class Model:
@@ -39,8 +39,9 @@ class Model:
         if None in words[:6]:
             return words[6], None
         rank, members, size = words[5] >> 16, words[5] >> 8 & 0x7F, words[5] & 0x7F
-        raw = rank | members << 6 | size << 13 | words[4] << 20 | words[3] << 36 | words[2] << 68
-        raw |= words[1] << 100 | words[0] << 116
+        openings, buffers = words[4] >> 16, words[4] & 0xFFFF
+        raw = rank | members << 6 | size << 13 | openings << 20 | buffers << 36 | words[3] << 52 | words[2] << 84
+        raw |= words[1] << 116 | words[0] << 132
         return words[6], raw
 
     def peer(self, c, rank):

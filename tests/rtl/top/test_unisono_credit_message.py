@@ -24,12 +24,12 @@ class Tables:
     def __init__(self, rng: random.Random) -> None:
         self.entries = [(rng.getrandbits(32), rng.getrandbits(16), rng.getrandbits(6)) for _ in range(COMMUNICATORS)]
         """Number, epoch and this engine's rank."""
-        self.rest = rng.getrandbits(94)
+        self.rest = rng.getrandbits(110)
         self.sessions = rng.sample(range(1 << 16), COMMUNICATORS * RANKS)
 
     def raw(self, c: int) -> int:
         number, epoch, rank = self.entries[c]
-        return (number << 16 | epoch) << 100 | self.rest << 6 | rank
+        return (number << 16 | epoch) << 116 | self.rest << 6 | rank
 
     def message(self, c: int, peer: int, notice: dict[str, Any]) -> int:
         """What Tx must get; a request is an empty notice."""
