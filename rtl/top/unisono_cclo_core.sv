@@ -11,6 +11,7 @@ module unisono_cclo_core
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;
   import unisono_dmp_pkg::*;
+  import unisono_core_pkg::*;
 #(
   parameter int unsigned DataBytes = 64,
   parameter logic [63:0] BufferBase = 64'h0,
@@ -195,44 +196,15 @@ module unisono_cclo_core
 );
 
   // ----------------------------------------------------------------------------------------------- clearing
-  // One part after the other: what could give another one work is quiet before that is cleared.
 
-  typedef enum logic [2:0] {
-    ClearIdle,
-    ClearDrain,        // moves on their way to the window, of other calls too
-    ClearWindow,
-    ClearDispatcher,   // the look under way ends first
-    ClearBuffers,
-    ClearLane,         // jobs under way end
-    ClearDone
-  } clear_e;
-  clear_e clear_d, clear_q;
-  logic drains, window_clear, dispatcher_clear, dispatcher_cleared, rbm_clear, rbm_cleared, front_idle, lane_quiet;
+  clear_step_t clear;
+  logic dispatcher_cleared, rbm_cleared, front_idle, lanes_idle;
   logic [Calls-1:0] clearing, active;
-  assign drains = clear_q == ClearDrain;
-  assign window_clear = clear_q == ClearWindow;
-  assign dispatcher_clear = clear_q == ClearDispatcher;
-  assign rbm_clear = clear_q == ClearBuffers;
-  assign clear_done_o = clear_q == ClearDone;
-  assign clearing = clear_q != ClearIdle ? Calls'(1) << clear_slot_i : '0;
-  assign active = active_i & ~(clear_valid_i ? Calls'(1) << clear_slot_i : '0);
-
-  always_comb begin
-    clear_d = clear_q;
-    unique case (clear_q)
-      ClearIdle: if (clear_valid_i) clear_d = ClearDrain;
-      ClearDrain: if (front_idle) clear_d = ClearWindow;
-      ClearWindow: clear_d = ClearDispatcher;
-      ClearDispatcher: if (dispatcher_cleared) clear_d = ClearBuffers;
-      ClearBuffers: if (rbm_cleared) clear_d = ClearLane;
-      ClearLane: if (lane_quiet) clear_d = ClearDone;
-      default: if (!clear_valid_i) clear_d = ClearIdle;
-    endcase
-  end
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) clear_q <= ClearIdle;
-    else clear_q <= clear_d;
-  end
+  unisono_core_clear u_clear (
+    .clk_i, .rst_ni, .valid_i(clear_valid_i), .slot_i(clear_slot_i), .done_o(clear_done_o), .step_o(clear),
+    .clearing_o(clearing), .front_idle_i(front_idle), .dispatcher_done_i(dispatcher_cleared),
+    .buffers_done_i(rbm_cleared), .lanes_idle_i(lanes_idle), .active_i, .active_o(active)
+  );
 
   // ---------------------------------------------------------------------------------------- lists, decode
   // Members of lists are looked up before a move is decoded.
@@ -246,7 +218,7 @@ module unisono_cclo_core
   unisono_list_masks u_list_masks (
     .clk_i, .rst_ni,
     .pool_write_i, .pool_write_slot_i, .pool_write_index_i, .pool_write_word_i,
-    .in_valid_i(move_valid_i && !drains), .in_ready_o(lists_ready), .in_slot_i(move_slot_i), .in_move_i(move_i),
+    .in_valid_i(move_valid_i && !clear.drains), .in_ready_o(lists_ready), .in_slot_i(move_slot_i), .in_move_i(move_i),
     .in_end_i(move_end_i),
     .out_valid_o(raw_valid), .out_ready_i(raw_ready), .out_slot_o(raw_slot),
     .out_move_o(raw_move), .out_end_o(raw_end),
@@ -280,7 +252,7 @@ module unisono_cclo_core
   error_code_e streams_code;
   unisono_move_streams u_move_streams (
     .clk_i, .rst_ni, .src_stream_i, .dst_stream_i, .src_port_i, .dst_port_i,
-    .clear_valid_i(window_clear), .clear_slot_i,
+    .clear_valid_i(clear.window), .clear_slot_i,
     .in_valid_i(named_valid), .in_ready_o(named_ready), .in_slot_i(listed_slot), .in_move_i(named_move),
     .in_end_i(listed_end),
     .out_valid_o(listed_valid), .out_ready_i(listed_ready), .out_move_o(listed_move),
@@ -289,7 +261,7 @@ module unisono_cclo_core
   // The dispatcher's questions go first.
   assign binding_slot_o = params_asks && !dispatcher_asks ? params_slot : dispatcher_slot;
   assign binding_region_o = params_asks && !dispatcher_asks ? RegionParams : dispatcher_region;
-  assign move_ready_o = lists_ready && !drains;
+  assign move_ready_o = lists_ready && !clear.drains;
 
   // The end of a program follows its moves.
   logic decode_valid, decode_ready, decode_take, moves_valid, moves_ready, exists, malformed;
@@ -335,8 +307,9 @@ module unisono_cclo_core
   move_id_t retired_id;
   entry_t push_entry;
   logic push_valid, issue_valid, issue_ready, consumed_valid, sent_valid, complete_valid, window_error;
-  move_id_t issue_id, event_id, complete_id, push_id, window_error_id;
-  generation_t issue_generation, event_generation, complete_generation;
+  move_of_t complete;
+  move_id_t issue_id, event_id, push_id, window_error_id;
+  generation_t issue_generation, event_generation;
   logic [31:0] streams;
   logic [Calls-1:0][GenerationWidth-1:0] generations;
   logic [Calls-1:0][EntryWidth:0] window_room;
@@ -361,12 +334,11 @@ module unisono_cclo_core
     .consumed_valid_i(turn_valid || consumed_valid), .consumed_id_i(consumed_valid ? event_id : turn_id),
     .consumed_generation_i(consumed_valid ? event_generation : turn_generation),
     .sent_valid_i(sent_valid), .sent_id_i(event_id), .sent_generation_i(event_generation),
-    .complete_valid_i(complete_valid), .complete_id_i(complete_id),
-    .complete_generation_i(complete_generation),
+    .complete_valid_i(complete_valid), .complete_id_i(complete.id), .complete_generation_i(complete.generation),
     .retired_valid_o(retired_valid), .retired_id_o(retired_id),
     .close_valid_i(close_valid), .close_slot_i(listed_slot),
     .finished_valid_o, .finished_ready_i(1'b1), .finished_slot_o,
-    .clear_valid_i(window_clear), .clear_slot_i,
+    .clear_valid_i(clear.window), .clear_slot_i,
     .room_o(window_room), .empty_o(), .generation_o(generations)
   );
 
@@ -382,15 +354,14 @@ module unisono_cclo_core
   message_bytes_t follow_limit;
   logic end_valid, remote_complete;
   job_end_t job_end;
-  move_id_t remote_id;
-  generation_t remote_program;
+  move_of_t remote_done;
 
   unisono_producers u_producers (
-    .clk_i, .rst_ni, .clear_valid_i(window_clear), .clear_slot_i,
+    .clk_i, .rst_ni, .clear_valid_i(clear.window), .clear_slot_i,
     .push_valid_i(push_valid && moves_ready), .push_id_i(push_id), .push_generation_i(generations[moves_slot]),
     .push_distance0_i(moves_move.segment_dependency0[4:0]), .push_distance1_i(moves_move.segment_dependency1[4:0]),
-    .end_valid_i(end_valid || remote_complete), .end_id_i(remote_complete ? remote_id : job_end.id),
-    .end_generation_i(remote_complete ? remote_program : job_end.generation),
+    .end_valid_i(end_valid || remote_complete), .end_id_i(remote_complete ? remote_done.id : job_end.id),
+    .end_generation_i(remote_complete ? remote_done.generation : job_end.generation),
     .end_bytes_i(job_end.made), .end_all_i(remote_complete),
     .ask_id_i(follow_id), .free_o(follow_free), .limit_o(follow_limit), .limited_o(follow_limited),
     .wait_valid_i(follow_waits), .wait_id_i(event_id),
@@ -432,7 +403,7 @@ module unisono_cclo_core
   logic kick_valid, kick_ready, offer_valid, offer_answer, offer_accepted, job_valid, job_lane;
   logic [1:0] lane_ready, order_busy, order_any;
   rank_t order_peer;
-  logic send_job_valid, send_job_ready, send_end_valid, send_end_ready, send_complete;
+  logic send_job_valid, send_job_ready, send_end_valid, send_end_ready;
   job_t send_job;
   job_end_t send_end;
   logic adopt_valid, adopt_ready;
@@ -454,7 +425,7 @@ module unisono_cclo_core
   logic asks_space, asks_ready, asks_answer;
   session_t asks_session;
   segment_bytes_t asks_bytes;
-  logic lane_job_valid, lane_job_ready, end_complete, dispatcher_complete;
+  logic lane_job_valid, lane_job_ready, dispatcher_complete;
   logic fails [2];
   slot_t fail_slot [2];
   error_code_e fail_code [2];
@@ -473,7 +444,7 @@ module unisono_cclo_core
     .clk_i, .rst_ni,
     .add_valid_i(partner_valid && partner.sends), .add_id_i(push_id),
     .add_communicator_i(moves_context.communicator), .add_peer_i(partner.peer),
-    .announced_valid_i(announced), .announced_slot_i(event_id.slot), .clear_i(window_clear ? clearing : '0),
+    .announced_valid_i(announced), .announced_slot_i(event_id.slot), .clear_i(clear.window ? clearing : '0),
     .slot_i(context_slot), .held_o(send_held),
     .kick_valid_o(turn_kick_valid), .kick_ready_i(turn_kick_ready), .kick_id_o(turn_kick_id)
   );
@@ -502,7 +473,7 @@ module unisono_cclo_core
                      moves_move.count != '0;
   assign move_source = '{used: uses_source, port: stream_port_t'(moves_move.op0.offset), ticket: source_ticket};
   assign move_sink = '{used: uses_sink, port: stream_port_t'(moves_move.local_.offset), ticket: sink_ticket};
-  assign streams_clear = dispatcher_clear && dispatcher_cleared;
+  assign streams_clear = clear.dispatcher && dispatcher_cleared;
 
   unisono_kernel_streams #(.StreamPorts(StreamPorts), .DataBytes(DataBytes), .Depth(StreamWords)) u_streams (
     .clk_i, .rst_ni,
@@ -530,7 +501,7 @@ module unisono_cclo_core
 
   unisono_dispatcher #(.BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_dispatcher (
     .clk_i, .rst_ni,
-    .clear_valid_i(dispatcher_clear), .clear_slot_i, .clear_done_o(dispatcher_cleared),
+    .clear_valid_i(clear.dispatcher), .clear_slot_i, .clear_done_o(dispatcher_cleared),
     .move_valid_i(push_valid && moves_ready), .move_id_i(push_id), .move_i(moves_move), .move_sends_i(sends),
     .move_source_i(move_source), .move_sink_i(move_sink),
     .stream_source_o(stream_source), .stream_sink_o(stream_sink), .stream_bytes_o(stream_bytes),
@@ -591,7 +562,7 @@ module unisono_cclo_core
   logic [31:0] answer_sequence;
   error_code_e answer_code, remote_code;
   unisono_remote_operations u_remote (
-    .clk_i, .rst_ni, .clear_valid_i(window_clear || dispatcher_clear), .clear_slot_i, .contexts_i,
+    .clk_i, .rst_ni, .clear_valid_i(clear.window || clear.dispatcher), .clear_slot_i, .contexts_i,
     .generations_i(generations),
     .ask_id_i(event_id), .busy_o(remote_busy), .generation_o(remote_generation),
     .begin_valid_i(remote_begins), .begin_i(remote),
@@ -602,8 +573,8 @@ module unisono_cclo_core
     .request_communicator_o(request_communicator), .request_peer_o(request_peer), .request_dtype_o(request_dtype),
     .request_offset_o(request_offset), .request_bytes_o(request_bytes), .request_slot_o(request_slot),
     .request_generation_o(request_generation),
-    .complete_valid_o(remote_valid), .complete_ready_i(remote_ready), .complete_id_o(remote_id),
-    .complete_generation_o(remote_program),
+    .complete_valid_o(remote_valid), .complete_ready_i(remote_ready), .complete_id_o(remote_done.id),
+    .complete_generation_o(remote_done.generation),
     .fail_valid_o(remote_fails), .fail_slot_o(remote_fail_slot), .fail_code_o(remote_code)
   );
   // Gets of peers are served beside the dispatcher. The transport answers one question at a time; the dispatcher's go
@@ -745,7 +716,7 @@ module unisono_cclo_core
 
   unisono_rbm #(.DataBytes(DataBytes), .BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_rbm (
     .clk_i, .rst_ni,
-    .clear_valid_i(rbm_clear), .clear_slot_i, .clear_failed_i, .clear_done_o(rbm_cleared), .free_buffers_o,
+    .clear_valid_i(clear.buffers), .clear_slot_i, .clear_failed_i, .clear_done_o(rbm_cleared), .free_buffers_o,
     .begins_valid_i, .begins_communicator_i, .partner_valid_i(partner_valid), .partner_i(partner),
     .sent_valid_i(sent_valid), .sent_slot_i(event_id.slot),
     .active_i(active), .contexts_i,
@@ -843,27 +814,17 @@ module unisono_cclo_core
   );
 
   // ------------------------------------------------------------------------------------------- completion
-  // Jobs of the compute lane end at most one a cycle; those of the send lane wait while one does, and moves without a
-  // job, which complete rarely, while any does.
 
-  assign end_complete = end_valid && job_end.last;
-  assign send_end_ready = !end_complete;
-  assign send_complete = send_end_valid && send_end.last && !end_complete;
-  logic late_valid, late_ready;
-  move_id_t late_id;
-  generation_t late_generation;
-  unisono_fifo #(.Width($bits(move_id_t) + GenerationWidth), .Depth(64)) u_late (
-    .clk_i, .rst_ni, .in_valid_i(dispatcher_complete), .in_ready_o(late_ready),
-    .in_data_i({event_id, event_generation}),
-    .out_valid_o(late_valid), .out_ready_i(!end_complete && !send_complete), .out_data_o({late_id, late_generation}), .count_o()
+  unisono_core_completion u_completion (
+    .clk_i, .rst_ni, .begins_i(job_valid && lane_ready[job_lane]), .begins_slot_i(job.id.slot),
+    .end_valid_i(end_valid), .end_i(job_end), .send_end_valid_i(send_end_valid), .send_end_ready_o(send_end_ready),
+    .send_end_i(send_end), .late_valid_i(dispatcher_complete), .late_i('{id: event_id, generation: event_generation}),
+    .remote_valid_i(remote_valid), .remote_ready_o(remote_ready), .remote_i(remote_done),
+    .complete_valid_o(complete_valid), .complete_o(complete),
+    .wake_valid_o(wake_valid), .wake_ready_i(wake_ready), .wake_id_o(wake_id),
+    .slot_i(clear_slot_i), .idle_o(lanes_idle)
   );
-  // What follows a get by segments hears of all of it at once, as of an end of a job.
-  assign remote_ready = !end_valid && !send_complete && !late_valid;
   assign remote_complete = remote_valid && remote_ready;
-  assign complete_valid = end_complete || send_complete || late_valid || remote_complete;
-  assign complete_id = end_complete ? job_end.id : send_complete ? send_end.id : late_valid ? late_id : remote_id;
-  assign complete_generation = end_complete ? job_end.generation : send_complete ? send_end.generation
-                               : late_valid ? late_generation : remote_program;
 
   // Credits that are owed wait while the table of credits is set up.
   assign owed_communicator_o = owed_out.communicator;
@@ -873,79 +834,22 @@ module unisono_cclo_core
     .out_valid_o(owed_valid_o), .out_ready_i(owed_ready_i), .out_data_o(owed_out), .count_o()
   );
 
-  // Moves whose local result is there. A move has at most one such job under way.
-  unisono_fifo #(.Width($bits(move_id_t)), .Depth(Calls * Window), .BlockRam(1'b1)) u_wakes (
-    .clk_i, .rst_ni, .in_valid_i(end_valid && job_end.wakes), .in_ready_o(), .in_data_i(job_end.id),
-    .out_valid_o(wake_valid), .out_ready_i(wake_ready), .out_data_o(wake_id), .count_o()
+  // Of memory and Tx, of moves, of messages.
+  cause_t [9:0] causes;
+  assign causes[0] = '{end_valid && job_end.error, job_end.id.slot, ErrorCodeInternal};
+  assign causes[1] = '{moves_valid && malformed && !dead, moves_slot, move_error};
+  assign causes[2] = '{window_error, window_error_id.slot, ErrorCodeMalformedProgram};
+  assign causes[3] = '{fails[0], fail_slot[0], fail_code[0]};
+  assign causes[4] = '{fails[1], fail_slot[1], fail_code[1]};
+  assign causes[5] = '{send_error_valid_i, send_error_slot_i, ErrorCodeInternal};
+  assign causes[6] = '{params_fails, params_fail_slot, params_code};
+  assign causes[7] = '{send_end_valid && send_end_ready && send_end.error && !send_end.serves, send_end.id.slot,
+                       ErrorCodeInternal};
+  assign causes[8] = '{streams_fail, streams_fail_slot, streams_code};
+  assign causes[9] = '{remote_fails, remote_fail_slot, remote_code};
+  unisono_core_failures u_failures (
+    .clk_i, .rst_ni, .causes_i(causes), .clearing_i(clearing), .fail_valid_o, .fail_slot_o, .fail_code_o
   );
-
-  // What a call still has under way: jobs, and moves that are to be woken.
-  typedef logic [6:0] under_way_t;
-  logic [Calls-1:0] quiet;
-  for (genvar s = 0; s < int'(Calls); s++) begin : gen_under_way
-    logic begins, ends, sent, wakes, woken;
-    under_way_t jobs_q, wakes_q;
-    assign begins = job_valid && lane_ready[job_lane] && job.id.slot == slot_t'(s);
-    assign ends = end_valid && job_end.id.slot == slot_t'(s);
-    assign sent = send_end_valid && send_end_ready && !send_end.serves && send_end.id.slot == slot_t'(s);
-    assign wakes = ends && job_end.wakes;
-    assign woken = wake_valid && wake_ready && wake_id.slot == slot_t'(s);
-    assign quiet[s] = jobs_q == '0 && wakes_q == '0;
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        jobs_q <= '0;
-        wakes_q <= '0;
-      end else begin
-        jobs_q <= jobs_q + under_way_t'(begins) - under_way_t'(ends) - under_way_t'(sent);
-        wakes_q <= wakes_q + under_way_t'(wakes) - under_way_t'(woken);
-      end
-    end
-  end
-  assign lane_quiet = quiet[clear_slot_i];
-
-  // Errors end their call, the first of each: of memory and Tx, of moves, of messages. They are told one at a time.
-  localparam int unsigned Causes = 10;
-  logic [Causes-1:0] cause_valid;
-  slot_t cause_slot [Causes];
-  error_code_e cause_code [Causes];
-  assign cause_valid = {remote_fails, streams_fail, send_end_valid && send_end_ready && send_end.error && !send_end.serves, params_fails, send_error_valid_i, fails[1],
-                        fails[0], window_error, moves_valid && malformed && !dead, end_valid && job_end.error};
-  assign cause_slot = '{job_end.id.slot, moves_slot, window_error_id.slot, fail_slot[0], fail_slot[1],
-                        send_error_slot_i, params_fail_slot, send_end.id.slot, streams_fail_slot,
-                        remote_fail_slot};
-  assign cause_code = '{ErrorCodeInternal, move_error, ErrorCodeMalformedProgram, fail_code[0], fail_code[1],
-                        ErrorCodeInternal, params_code, ErrorCodeInternal, streams_code, remote_code};
-
-  logic [Calls-1:0] failed_q, fail_one;
-  error_code_e failed_code_q [Calls];
-  logic fail_any;
-  unisono_lowest_one #(.Width(Calls)) u_fail (
-    .bits_i(failed_q), .any_o(fail_any), .index_o(fail_slot_o), .one_o(fail_one)
-  );
-  assign fail_valid_o = fail_any && !clearing[fail_slot_o];
-  assign fail_code_o = failed_code_q[fail_slot_o];
-  for (genvar s = 0; s < int'(Calls); s++) begin : gen_failed
-    logic fails_now;
-    error_code_e code;
-    always_comb begin
-      fails_now = 1'b0;
-      code = ErrorCodeInternal;
-      for (int unsigned c = 0; c < Causes; c++) begin
-        if (cause_valid[c] && cause_slot[c] == slot_t'(s) && !fails_now) begin
-          fails_now = 1'b1;
-          code = cause_code[c];
-        end
-      end
-    end
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni || clearing[s]) begin
-        failed_q[s] <= 1'b0;
-      end else begin
-        failed_q[s] <= fails_now || (failed_q[s] && !fail_one[s]);
-      end
-      if (fails_now) failed_code_q[s] <= code;
-    end
-  end
 
   // ------------------------------------------------------------------------------------ counters and trace
 
@@ -954,18 +858,18 @@ module unisono_cclo_core
     .clk_i, .rst_ni,
     .look_valid_i(look_valid), .look_issue_i(issue_ready), .look_id_i(follow_id),
     .park_valid_i(park_valid), .park_cause_i(park_cause), .park_id_i(event_id),
-    .clear_valid_i(dispatcher_clear && dispatcher_cleared), .clear_slot_i, .waiting_o(waiting)
+    .clear_valid_i(clear.dispatcher && dispatcher_cleared), .clear_slot_i, .waiting_o(waiting)
   );
 
   unisono_move_trace u_trace (
     .clk_i, .rst_ni, .cycle_i,
-    .clear_valid_i(window_clear), .clear_slot_i,
+    .clear_valid_i(clear.window), .clear_slot_i,
     .entered_valid_i(push_valid && moves_ready), .entered_id_i(push_id), .entered_move_i(moves_move),
     .entered_trivial_i(!exists),
     .issued_valid_i(issue_valid && issue_ready), .job_valid_i(job_valid && lane_ready[job_lane]),
     .park_valid_i(park_valid), .park_cause_i(park_cause),
     .dispatcher_id_i(issue_ready ? issue_id : event_id),
-    .completed_valid_i(complete_valid), .completed_id_i(complete_id),
+    .completed_valid_i(complete_valid), .completed_id_i(complete.id),
     .retired_valid_i(retired_valid), .retired_id_i(retired_id),
     .contexts_i, .communicators_i,
     .valid_o(record_valid_o), .record_o
@@ -1006,6 +910,6 @@ module unisono_cclo_core
   end
 
   logic unused;
-  assign unused = ^{stream_in_last_i, late_ready, window_error_id.entry};
+  assign unused = ^{stream_in_last_i, window_error_id.entry};
 
 endmodule
