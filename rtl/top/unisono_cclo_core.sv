@@ -423,8 +423,7 @@ module unisono_cclo_core
   logic [15:0] remote_generation;
   operation_t remote;
   logic asks_space, asks_ready, asks_answer;
-  session_t asks_session;
-  segment_bytes_t asks_bytes;
+  question_t asks;
   logic lane_job_valid, lane_job_ready, dispatcher_complete;
   logic fails [2];
   slot_t fail_slot [2];
@@ -528,8 +527,8 @@ module unisono_cclo_core
     .adopt_valid_o(adopt_valid), .adopt_pair_o(adopt_pair), .adopt_ready_i(adopt_ready),
     .grant_valid_i(grant_valid), .grant_ready_o(grant_ready), .grant_pair_i(grant_pair),
     .grant_limit_i(grant_limit), .grant_slot_i(grant_slot), .grant_generation_i(grant_generation),
-    .space_valid_o(asks_space), .space_ready_i(asks_ready), .space_session_o(asks_session),
-    .space_bytes_o(asks_bytes), .space_answer_i(asks_answer), .space_granted_i,
+    .space_valid_o(asks_space), .space_ready_i(asks_ready), .space_session_o(asks.session),
+    .space_bytes_o(asks.bytes), .space_answer_i(asks_answer), .space_granted_i,
     .post_valid_o(post_valid), .post_ready_i(post_ready), .post_o(post),
     .head_valid_o(head_valid), .head_pair_o(head_pair), .head_entry_o(head_entry), .head_answer_i(head_answer), .head_i(head),
     .take_valid_o(take_valid), .take_pair_o(take_pair), .take_ready_i(take_ready),
@@ -549,98 +548,29 @@ module unisono_cclo_core
   );
 
   // Puts and gets.
-  logic heard_valid, heard_ready, heard_get, landed_valid, landed_error, answer_valid, answer_ready;
-  logic request_valid, request_ready, remote_valid, remote_ready, remote_fails;
-  logic [15:0] request_slot, request_generation;
-  received_t heard;
-  slot_t landed_slot, landing_slot, remote_fail_slot;
+  logic heard_valid, heard_ready, landed_valid, landed_error, answer_valid, answer_ready, serve_valid, serve_ready;
+  logic remote_valid, remote_ready;
+  slot_t landed_slot, landing_slot;
+  heard_t heard;
   landing_t landing;
-  communicator_t request_communicator, answer_communicator;
-  rank_t request_peer, answer_peer;
-  datatype_e request_dtype;
-  message_bytes_t request_offset, request_bytes;
-  logic [31:0] answer_sequence;
-  error_code_e answer_code, remote_code;
-  unisono_remote_operations u_remote (
+  put_answer_t answer;
+  job_t serve_job;
+  cause_t remote_fails;
+  unisono_core_remote u_remote (
     .clk_i, .rst_ni, .clear_valid_i(clear.window || clear.dispatcher), .clear_slot_i, .contexts_i,
-    .generations_i(generations),
-    .ask_id_i(event_id), .busy_o(remote_busy), .generation_o(remote_generation),
+    .generations_i(generations), .ask_id_i(event_id), .busy_o(remote_busy), .generation_o(remote_generation),
     .begin_valid_i(remote_begins), .begin_i(remote),
-    .heard_valid_i(heard_valid && !heard_get), .heard_ready_o(heard_ready), .heard_i(heard),
+    .heard_valid_i(heard_valid), .heard_ready_o(heard_ready), .heard_i(heard),
     .landed_valid_i(landed_valid), .landed_slot_i(landed_slot), .landed_error_i(landed_error),
     .landing_slot_i(landing_slot), .landing_o(landing),
-    .request_valid_o(request_valid), .request_ready_i(request_ready),
-    .request_communicator_o(request_communicator), .request_peer_o(request_peer), .request_dtype_o(request_dtype),
-    .request_offset_o(request_offset), .request_bytes_o(request_bytes), .request_slot_o(request_slot),
-    .request_generation_o(request_generation),
-    .complete_valid_o(remote_valid), .complete_ready_i(remote_ready), .complete_id_o(remote_done.id),
-    .complete_generation_o(remote_done.generation),
-    .fail_valid_o(remote_fails), .fail_slot_o(remote_fail_slot), .fail_code_o(remote_code)
+    .answer_valid_i(answer_valid), .answer_ready_o(answer_ready), .answer_i(answer),
+    .notice_valid_o, .notice_ready_i, .notice_o,
+    .complete_valid_o(remote_valid), .complete_ready_i(remote_ready), .complete_o(remote_done), .cause_o(remote_fails),
+    .serve_valid_o(serve_valid), .serve_ready_i(serve_ready), .serve_o(serve_job),
+    .asks_valid_i(asks_space), .asks_ready_o(asks_ready), .asks_i(asks), .asks_answer_o(asks_answer),
+    .space_valid_o, .space_ready_i, .space_o({space_session_o, space_bytes_o}), .space_answer_i, .space_granted_i
   );
-  // Gets of peers are served beside the dispatcher. The transport answers one question at a time; the dispatcher's go
-  // first, and between two of them there is time.
-  logic responder_ready, heard_fits, serve_asks, serve_ready, serve_valid, refuse_valid, refuse_ready;
-  logic space_waits_q, space_serves_q;
-  address_t heard_address;
-  segment_bytes_t heard_segment, serve_bytes;
-  session_t serve_session;
-  job_t serve_job;
-  communicator_t refuse_communicator;
-  rank_t refuse_peer;
-  logic [15:0] refuse_slot, refuse_generation;
-  assign heard_get = heard.header.tag == 32'(ControlKindGet);
-  unisono_get_responder u_responder (
-    .clk_i, .rst_ni,
-    .heard_valid_i(heard_valid && heard_get), .heard_ready_o(responder_ready), .heard_i(heard),
-    .heard_fits_i(heard_fits), .heard_address_i(heard_address), .heard_segment_i(heard_segment),
-    .space_valid_o(serve_asks), .space_ready_i(serve_ready), .space_session_o(serve_session),
-    .space_bytes_o(serve_bytes), .space_answer_i(space_answer_i && space_serves_q), .space_granted_i,
-    .job_valid_o(serve_valid), .job_ready_i(lane_ready[1] && !(job_valid && job_lane)), .job_o(serve_job),
-    .refuse_valid_o(refuse_valid), .refuse_ready_i(refuse_ready), .refuse_communicator_o(refuse_communicator),
-    .refuse_peer_o(refuse_peer), .refuse_slot_o(refuse_slot), .refuse_generation_o(refuse_generation)
-  );
-  assign space_valid_o = !space_waits_q && (asks_space || serve_asks);
-  assign space_session_o = asks_space ? asks_session : serve_session;
-  assign space_bytes_o = asks_space ? asks_bytes : serve_bytes;
-  assign asks_ready = space_ready_i && !space_waits_q;
-  assign serve_ready = asks_ready && !asks_space;
-  assign asks_answer = space_answer_i && !space_serves_q;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      space_waits_q <= 1'b0;
-      space_serves_q <= 1'b0;
-    end else begin
-      space_waits_q <= (space_waits_q && !space_answer_i) || (space_valid_o && space_ready_i);
-      if (space_valid_o && space_ready_i) space_serves_q <= !asks_space;
-    end
-  end
-
-  // What peers are told: answers to their puts first, which never wait for anything of this engine.
-  assign notice_valid_o = answer_valid || refuse_valid || request_valid;
-  assign answer_ready = notice_ready_i;
-  assign refuse_ready = notice_ready_i && !answer_valid;
-  assign request_ready = notice_ready_i && !answer_valid && !refuse_valid;
-  always_comb begin
-    notice_o = '0;
-    notice_o.communicator = answer_valid ? answer_communicator
-                            : refuse_valid ? refuse_communicator : request_communicator;
-    notice_o.peer = answer_valid ? answer_peer : refuse_valid ? refuse_peer : request_peer;
-    notice_o.kind = answer_valid ? ControlKindPutDone : refuse_valid ? ControlKindGetFailed : ControlKindGet;
-    if (answer_valid) begin
-      notice_o.sequence_ = answer_sequence;
-      notice_o.token_generation = 16'(answer_code);
-    end else if (refuse_valid) begin
-      notice_o.offset = message_bytes_t'(ErrorCodeBufferTooSmall);
-      notice_o.token_slot = refuse_slot;
-      notice_o.token_generation = refuse_generation;
-    end else begin
-      notice_o.dtype = request_dtype;
-      notice_o.message_bytes = request_bytes;
-      notice_o.offset = request_offset;
-      notice_o.token_slot = request_slot;
-      notice_o.token_generation = request_generation;
-    end
-  end
+  assign serve_ready = lane_ready[1] && !(job_valid && job_lane);
 
   unisono_ram_sdp #(.Width(RankWidth), .Depth(Calls * PoolWords)) u_pools (
     .clk_i, .wr_en_i(pool_write_i), .wr_addr_i({pool_write_slot_i, pool_write_index_i}),
@@ -704,10 +634,10 @@ module unisono_cclo_core
     .write_command_address_o(write_command_address_o[1]), .write_command_bytes_o(write_command_bytes_o[1]),
     .write_valid_o(write_valid_o[1]), .write_ready_i(write_ready_i[1]),
     .written_valid_i(written_valid_i[1]), .written_error_i(written_error_i[1]),
-    .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_communicator_o(answer_communicator),
-    .answer_peer_o(answer_peer), .answer_sequence_o(answer_sequence), .answer_code_o(answer_code),
-    .heard_valid_o(heard_valid), .heard_ready_i(heard_get ? responder_ready : heard_ready), .heard_o(heard),
-    .heard_fits_o(heard_fits), .heard_address_o(heard_address), .heard_segment_o(heard_segment),
+    .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_communicator_o(answer.communicator),
+    .answer_peer_o(answer.peer), .answer_sequence_o(answer.sequence_), .answer_code_o(answer.code),
+    .heard_valid_o(heard_valid), .heard_ready_i(heard_ready), .heard_o(heard.message),
+    .heard_fits_o(heard.fits), .heard_address_o(heard.address), .heard_segment_o(heard.segment),
     .landed_valid_o(landed_valid), .landed_slot_o(landed_slot), .landed_error_o(landed_error)
   );
   assign write_data_o[1] = payload_data_i;
@@ -846,7 +776,7 @@ module unisono_cclo_core
   assign causes[7] = '{send_end_valid && send_end_ready && send_end.error && !send_end.serves, send_end.id.slot,
                        ErrorCodeInternal};
   assign causes[8] = '{streams_fail, streams_fail_slot, streams_code};
-  assign causes[9] = '{remote_fails, remote_fail_slot, remote_code};
+  assign causes[9] = remote_fails;
   unisono_core_failures u_failures (
     .clk_i, .rst_ni, .causes_i(causes), .clearing_i(clearing), .fail_valid_o, .fail_slot_o, .fail_code_o
   );

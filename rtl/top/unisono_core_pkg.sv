@@ -27,4 +27,45 @@ package unisono_core_pkg;
     error_code_e code;
   } cause_t;
 
+  // What the transport is asked for: space for a segment on a session.
+  typedef struct packed {
+    session_t session;
+    segment_bytes_t bytes;
+  } question_t;
+
+  // A message about a put or a get of a peer has come, and what its window says to it.
+  typedef struct packed {
+    received_t message;
+    logic fits;
+    address_t address;
+    segment_bytes_t segment;      // the longest of the communicator
+  } heard_t;
+
+  // What becomes of a peer's put.
+  typedef struct packed {
+    communicator_t communicator;
+    rank_t peer;
+    logic [31:0] sequence_;
+    error_code_e code;
+  } put_answer_t;
+
+  // A peer's get does not fit its window.
+  typedef struct packed {
+    communicator_t communicator;
+    rank_t peer;
+    logic [15:0] slot;
+    logic [15:0] generation;
+  } get_refusal_t;
+
+  // A get of this engine begins.
+  typedef struct packed {
+    communicator_t communicator;
+    rank_t peer;
+    datatype_e dtype;
+    message_bytes_t offset;
+    message_bytes_t bytes;
+    logic [15:0] slot;
+    logic [15:0] generation;
+  } get_request_t;
+
 endpackage
