@@ -206,190 +206,80 @@ module unisono_cclo_core
     .buffers_done_i(rbm_cleared), .lanes_idle_i(lanes_idle), .active_i, .active_o(active)
   );
 
-  // ---------------------------------------------------------------------------------------- lists, decode
-  // Members of lists are looked up before a move is decoded.
+  // ----------------------------------------------------------------------------------------- moves, windows
 
-  logic listed_valid, listed_ready, listed_end, lists_idle, lists_ready, params_idle, named_valid, named_ready;
-  logic raw_valid, raw_ready, raw_end;
-  slot_t listed_slot, raw_slot;
-  move_t listed_move, raw_move, named_move;
-  logic [Ranks-1:0] list_receives, list_sends, raw_receives, raw_sends;
-
-  unisono_list_masks u_list_masks (
-    .clk_i, .rst_ni,
-    .pool_write_i, .pool_write_slot_i, .pool_write_index_i, .pool_write_word_i,
-    .in_valid_i(move_valid_i && !clear.drains), .in_ready_o(lists_ready), .in_slot_i(move_slot_i), .in_move_i(move_i),
-    .in_end_i(move_end_i),
-    .out_valid_o(raw_valid), .out_ready_i(raw_ready), .out_slot_o(raw_slot),
-    .out_move_o(raw_move), .out_end_o(raw_end),
-    .out_receives_o(raw_receives), .out_sends_o(raw_sends), .idle_o(lists_idle)
-  );
-
-  // Counts and offsets that stand in params.
   logic params_asks, dispatcher_asks, params_read_valid, params_read_ready, params_word_valid, params_word_ready;
-  logic params_fails;
-  slot_t params_slot, params_fail_slot, dispatcher_slot;
+  slot_t params_slot, dispatcher_slot, close_slot;
   region_e dispatcher_region;
   address_t params_address;
-  error_code_e params_code;
-  unisono_move_params #(.DataBytes(DataBytes)) u_params (
-    .clk_i, .rst_ni,
-    .in_valid_i(raw_valid), .in_ready_o(raw_ready), .in_slot_i(raw_slot), .in_move_i(raw_move), .in_end_i(raw_end),
-    .in_receives_i(raw_receives), .in_sends_i(raw_sends),
-    .out_valid_o(named_valid), .out_ready_i(named_ready), .out_slot_o(listed_slot),
-    .out_move_o(named_move), .out_end_o(listed_end), .out_receives_o(list_receives), .out_sends_o(list_sends),
-    .idle_o(params_idle),
-    .binding_valid_o(params_asks), .binding_ready_i(!dispatcher_asks), .binding_slot_o(params_slot), .binding_i,
+  stream_regions_t stream_regions;
+  logic [Calls-1:0][RankWidth:0] sizes;
+  communicator_t [Calls-1:0] slot_communicators;
+  logic push_valid, push_ready, close_valid;
+  entering_t entering;
+  move_id_t push_id;
+  rooms_t window_room;
+  cause_t [9:0] causes;
+
+  assign stream_regions = '{src: src_stream_i, dst: dst_stream_i, src_port: src_port_i, dst_port: dst_port_i};
+  for (genvar s = 0; s < int'(Calls); s++) begin : gen_slot
+    assign sizes[s] = communicators_i[s].size;
+    assign slot_communicators[s] = contexts_i[s].communicator;
+  end
+
+  unisono_core_moves #(.DataBytes(DataBytes), .StreamPorts(StreamPorts)) u_moves (
+    .clk_i, .rst_ni, .move_valid_i, .move_ready_o, .move_slot_i, .move_i, .move_end_i,
+    .pool_write_i, .pool_i({pool_write_slot_i, pool_write_index_i, pool_write_word_i}), .streams_i(stream_regions),
+    .sizes_i(sizes), .drains_i(clear.drains), .forgets_i(clear.window), .clear_slot_i, .clearing_i(clearing),
+    .idle_o(front_idle), .binding_valid_o(params_asks), .binding_ready_i(!dispatcher_asks),
+    .binding_slot_o(params_slot), .binding_i,
     .read_command_valid_o(params_read_valid), .read_command_ready_i(params_read_ready),
-    .read_command_address_o(params_address),
-    .read_valid_i(params_word_valid), .read_ready_o(params_word_ready), .read_data_i(read_data_i[1]),
-    .read_error_i(read_error_i[1]),
-    .fail_valid_o(params_fails), .fail_slot_o(params_fail_slot), .fail_code_o(params_code)
-  );
-  // Regions that are streams.
-  logic streams_fail;
-  slot_t streams_fail_slot;
-  error_code_e streams_code;
-  unisono_move_streams u_move_streams (
-    .clk_i, .rst_ni, .src_stream_i, .dst_stream_i, .src_port_i, .dst_port_i,
-    .clear_valid_i(clear.window), .clear_slot_i,
-    .in_valid_i(named_valid), .in_ready_o(named_ready), .in_slot_i(listed_slot), .in_move_i(named_move),
-    .in_end_i(listed_end),
-    .out_valid_o(listed_valid), .out_ready_i(listed_ready), .out_move_o(listed_move),
-    .fail_valid_o(streams_fail), .fail_slot_o(streams_fail_slot), .fail_code_o(streams_code)
+    .read_command_address_o(params_address), .read_valid_i(params_word_valid), .read_ready_o(params_word_ready),
+    .read_data_i(read_data_i[1]), .read_error_i(read_error_i[1]),
+    .push_valid_o(push_valid), .push_ready_i(push_ready), .push_o(entering), .close_valid_o(close_valid),
+    .close_slot_o(close_slot), .window_room_i(window_room), .room_o,
+    .malformed_o(causes[1]), .params_o(causes[6]), .no_stream_o(causes[8])
   );
   // The dispatcher's questions go first.
   assign binding_slot_o = params_asks && !dispatcher_asks ? params_slot : dispatcher_slot;
   assign binding_region_o = params_asks && !dispatcher_asks ? RegionParams : dispatcher_region;
-  assign move_ready_o = lists_ready && !clear.drains;
 
-  // The end of a program follows its moves.
-  logic decode_valid, decode_ready, decode_take, moves_valid, moves_ready, exists, malformed;
-  logic close_valid, decode_idle;
-  slot_t moves_slot;
-  move_t moves_move;
-  logic [Ranks-1:0] receives, sends;
-  logic [5:0] distance;
-  error_code_e move_error;
-
-  assign decode_valid = listed_valid && !listed_end;
-  assign close_valid = listed_valid && listed_end && decode_idle && !clearing[listed_slot];
-  assign listed_ready = listed_end ? decode_idle : decode_ready;
-  assign decode_idle = !moves_valid;
-
-  // Messages, lists, loaded programs, all functions but the user's; and streams, puts.
-  localparam capability_t Able = '{streams: StreamPorts > 0, remote_memory: 1'b1, default: '0};
-  unisono_move_decode #(
-    .Capability(64'h0dc3_7fff_ffff_ff01 | 64'(Able)), .StreamPorts(StreamPorts), .Gets(1'b1)
-  ) u_decode (
-    .clk_i, .rst_ni,
-    .in_valid_i(decode_valid), .in_ready_o(decode_ready), .in_slot_i(listed_slot), .in_move_i(listed_move),
-    .list_receives_i(list_receives), .list_sends_i(list_sends), .size_i(communicators_i[listed_slot].size),
-    .out_valid_o(moves_valid), .out_ready_i(decode_take), .out_slot_o(moves_slot), .out_move_o(moves_move),
-    .out_receives_o(receives), .out_sends_o(sends), .out_needs_op0_o(), .out_needs_op1_memory_o(),
-    .out_has_local_o(), .out_exists_o(exists), .out_distance_o(distance),
-    .out_malformed_o(malformed), .out_reason_o(), .out_error_o(move_error)
-  );
-  // Moves of a call that is cleared go no further.
-  logic dead;
-  assign dead = clearing[moves_slot];
-  assign decode_take = malformed || moves_ready || dead;
-  assign front_idle = lists_idle && params_idle && !moves_valid;
-
-  // -------------------------------------------------------------------------------------------- scoreboard
-
-  // The receive-buffer manager says when the next arrival of a pair may issue; this waits while the dispatcher does.
-  logic turn_in_valid, turn_valid;
-  move_id_t turn_in_id, turn_id;
-  generation_t turn_in_generation, turn_generation;
-
-  logic retired_valid;
+  logic issue_valid, issue_ready, consumed_valid, sent_valid, complete_valid, turn_valid, retired_valid;
+  move_of_t issue, looked, complete, turn, remote_done;   // looked: the move that the dispatcher looks at
   move_id_t retired_id;
-  entry_t push_entry;
-  logic push_valid, issue_valid, issue_ready, consumed_valid, sent_valid, complete_valid, window_error;
-  move_of_t complete;
-  move_id_t issue_id, event_id, push_id, window_error_id;
-  generation_t issue_generation, event_generation;
-  logic [31:0] streams;
   logic [Calls-1:0][GenerationWidth-1:0] generations;
-  logic [Calls-1:0][EntryWidth:0] window_room;
-
-  // A move that follows another one by segments may issue when that one has.
-  always_comb begin
-    streams = '0;
-    if (moves_move.segment_dependency0 != '0) streams[moves_move.segment_dependency0[4:0] - 5'd1] = 1'b1;
-    if (moves_move.segment_dependency1 != '0) streams[moves_move.segment_dependency1[4:0] - 5'd1] = 1'b1;
-  end
-  assign push_valid = moves_valid && !malformed && !dead;
-  assign push_id = '{slot: moves_slot, entry: push_entry};
-
-  unisono_scoreboard u_scoreboard (
-    .clk_i, .rst_ni,
-    .push_valid_i(push_valid), .push_ready_o(moves_ready), .push_slot_i(moves_slot),
-    .push_dependencies_i(moves_move.dependencies), .push_streams_i(streams), .push_distance_i(distance),
-    .push_receives_i(receives), .push_sends_i(sends), .push_trivial_i(!exists), .push_entry_o(push_entry),
-    .error_valid_o(window_error), .error_id_o(window_error_id),
-    .issue_valid_o(issue_valid), .issue_ready_i(issue_ready), .issue_id_o(issue_id),
-    .issue_generation_o(issue_generation),
-    .consumed_valid_i(turn_valid || consumed_valid), .consumed_id_i(consumed_valid ? event_id : turn_id),
-    .consumed_generation_i(consumed_valid ? event_generation : turn_generation),
-    .sent_valid_i(sent_valid), .sent_id_i(event_id), .sent_generation_i(event_generation),
-    .complete_valid_i(complete_valid), .complete_id_i(complete.id), .complete_generation_i(complete.generation),
-    .retired_valid_o(retired_valid), .retired_id_o(retired_id),
-    .close_valid_i(close_valid), .close_slot_i(listed_slot),
-    .finished_valid_o, .finished_ready_i(1'b1), .finished_slot_o,
-    .clear_valid_i(clear.window), .clear_slot_i,
-    .room_o(window_room), .empty_o(), .generation_o(generations)
-  );
-
-  unisono_fifo #(.Width($bits(move_id_t) + GenerationWidth), .Depth(8)) u_turns (
-    .clk_i, .rst_ni, .in_valid_i(turn_in_valid), .in_ready_o(), .in_data_i({turn_in_id, turn_in_generation}),
-    .out_valid_o(turn_valid), .out_ready_i(!consumed_valid), .out_data_o({turn_id, turn_generation}), .count_o()
-  );
-
-  // ----------------------------------------------------------------------------------- segment dependencies
-
   move_id_t follow_id, follow_kick_id;
   logic follow_free, follow_limited, follow_waits, follow_kick_valid, follow_kick_ready;
   message_bytes_t follow_limit;
   logic end_valid, remote_complete;
   job_end_t job_end;
-  move_of_t remote_done;
+  partner_t partner;
+  logic partner_valid, announced, send_held, turn_kick_valid, turn_kick_ready;
+  move_id_t turn_kick_id;
+  slot_t context_slot;
 
-  unisono_producers u_producers (
-    .clk_i, .rst_ni, .clear_valid_i(clear.window), .clear_slot_i,
-    .push_valid_i(push_valid && moves_ready), .push_id_i(push_id), .push_generation_i(generations[moves_slot]),
-    .push_distance0_i(moves_move.segment_dependency0[4:0]), .push_distance1_i(moves_move.segment_dependency1[4:0]),
-    .end_valid_i(end_valid || remote_complete), .end_id_i(remote_complete ? remote_done.id : job_end.id),
-    .end_generation_i(remote_complete ? remote_done.generation : job_end.generation),
-    .end_bytes_i(job_end.made), .end_all_i(remote_complete),
-    .ask_id_i(follow_id), .free_o(follow_free), .limit_o(follow_limit), .limited_o(follow_limited),
-    .wait_valid_i(follow_waits), .wait_id_i(event_id),
-    .kick_valid_o(follow_kick_valid), .kick_ready_i(follow_kick_ready), .kick_id_o(follow_kick_id)
+  unisono_core_window u_window (
+    .clk_i, .rst_ni, .clear_valid_i(clear.window), .clear_slot_i, .clearing_i(clearing), .contexts_i,
+    .push_valid_i(push_valid), .push_ready_o(push_ready), .push_i(entering), .push_id_o(push_id),
+    .close_valid_i(close_valid), .close_slot_i(close_slot), .finished_valid_o, .finished_slot_o,
+    .room_o(window_room), .generations_o(generations), .cause_o(causes[2]),
+    .issue_valid_o(issue_valid), .issue_ready_i(issue_ready), .issue_o(issue),
+    .turn_valid_i(turn_valid), .turn_i(turn), .consumed_valid_i(consumed_valid), .sent_valid_i(sent_valid),
+    .event_i(looked), .complete_valid_i(complete_valid), .complete_i(complete),
+    .retired_valid_o(retired_valid), .retired_id_o(retired_id),
+    .made_valid_i(end_valid || remote_complete), .made_all_i(remote_complete),
+    .made_i(remote_complete ? remote_done : '{id: job_end.id, generation: job_end.generation}),
+    .made_bytes_i(job_end.made), .follow_id_i(follow_id), .follow_free_o(follow_free),
+    .follow_limited_o(follow_limited), .follow_limit_o(follow_limit), .follow_waits_i(follow_waits),
+    .follow_kick_valid_o(follow_kick_valid), .follow_kick_ready_i(follow_kick_ready),
+    .follow_kick_id_o(follow_kick_id), .partner_valid_o(partner_valid), .partner_o(partner),
+    .announced_i(announced), .held_slot_i(context_slot), .held_o(send_held), .turn_kick_valid_o(turn_kick_valid),
+    .turn_kick_ready_i(turn_kick_ready), .turn_kick_id_o(turn_kick_id)
   );
-
-  // Moves that were taken and have not entered their window yet need their places there.
-  logic [Calls-1:0][EntryWidth:0] coming_q;
-  logic taken, entered;
-  assign taken = move_valid_i && move_ready_o && !move_end_i;
-  assign entered = moves_valid && decode_take;
-  always_ff @(posedge clk_i) begin
-    for (int unsigned s = 0; s < Calls; s++) begin
-      if (!rst_ni) begin
-        coming_q[s] <= '0;
-      end else begin
-        coming_q[s] <= coming_q[s] + (EntryWidth + 1)'(taken && move_slot_i == slot_t'(s))
-                                   - (EntryWidth + 1)'(entered && moves_slot == slot_t'(s));
-      end
-    end
-  end
-  for (genvar s = 0; s < int'(Calls); s++) begin : gen_room
-    assign room_o[s] = window_room[s] < coming_q[s] ? '0 : window_room[s] - coming_q[s];
-  end
 
   // ------------------------------------------------------------------------------------------- dispatcher
 
-  slot_t context_slot, rbm_slot, pool_slot;
+  slot_t rbm_slot, pool_slot;
   pool_index_t pool_index;
   rank_t pool_word;
   logic wake_valid, wake_ready, owed_in_valid;
@@ -429,30 +319,6 @@ module unisono_cclo_core
   slot_t fail_slot [2];
   error_code_e fail_code [2];
 
-  // Point to point, a pair's messages are announced in the order in which their calls' moves came.
-  partner_t partner;
-  logic partner_valid, announced, send_held, turn_kick_valid, turn_kick_ready;
-  move_id_t turn_kick_id;
-  call_context_t moves_context;
-  assign moves_context = contexts_i[moves_slot];
-  assign partner_valid = push_valid && moves_ready && exists && moves_context.point_to_point;
-  assign partner = '{slot: moves_slot, sends: moves_move.remote.kind == RemoteKindMessage,
-                     peer: moves_move.remote.kind == RemoteKindMessage ? rank_t'(moves_move.remote.peer)
-                                                                       : rank_t'(moves_move.arrival.peer)};
-  unisono_send_turns u_sends (
-    .clk_i, .rst_ni,
-    .add_valid_i(partner_valid && partner.sends), .add_id_i(push_id),
-    .add_communicator_i(moves_context.communicator), .add_peer_i(partner.peer),
-    .announced_valid_i(announced), .announced_slot_i(event_id.slot), .clear_i(clear.window ? clearing : '0),
-    .slot_i(context_slot), .held_o(send_held),
-    .kick_valid_o(turn_kick_valid), .kick_ready_i(turn_kick_ready), .kick_id_o(turn_kick_id)
-  );
-
-  communicator_t [Calls-1:0] slot_communicators;
-  for (genvar s = 0; s < int'(Calls); s++) begin : gen_slot_communicator
-    assign slot_communicators[s] = contexts_i[s].communicator;
-  end
-
   // The streams of kernels.
   logic uses_source, uses_sink, stream_ready, stream_waits, stream_takes_source, stream_takes_sink, stream_first;
   logic stream_last, stream_kick_valid, stream_kick_ready, streams_clear;
@@ -466,12 +332,12 @@ module unisono_cclo_core
   stream_port_t source_command_port, sink_port;
   logic [DataBytes*8-1:0] source_data;
   logic [DataBytes-1:0] source_keep;
-  assign uses_source = moves_move.kind == MoveKindMove && moves_move.op0.kind == OperandKindStream &&
-                       moves_move.count != '0;
-  assign uses_sink = moves_move.kind == MoveKindMove && moves_move.local_.kind == OperandKindStream &&
-                     moves_move.count != '0;
-  assign move_source = '{used: uses_source, port: stream_port_t'(moves_move.op0.offset), ticket: source_ticket};
-  assign move_sink = '{used: uses_sink, port: stream_port_t'(moves_move.local_.offset), ticket: sink_ticket};
+  assign uses_source = entering.move.kind == MoveKindMove && entering.move.op0.kind == OperandKindStream &&
+                       entering.move.count != '0;
+  assign uses_sink = entering.move.kind == MoveKindMove && entering.move.local_.kind == OperandKindStream &&
+                     entering.move.count != '0;
+  assign move_source = '{used: uses_source, port: stream_port_t'(entering.move.op0.offset), ticket: source_ticket};
+  assign move_sink = '{used: uses_sink, port: stream_port_t'(entering.move.local_.offset), ticket: sink_ticket};
   assign streams_clear = clear.dispatcher && dispatcher_cleared;
 
   unisono_kernel_streams #(.StreamPorts(StreamPorts), .DataBytes(DataBytes), .Depth(StreamWords)) u_streams (
@@ -480,11 +346,11 @@ module unisono_cclo_core
     .in_keep_i(stream_in_keep_i),
     .out_valid_o(stream_out_valid_o), .out_ready_i(stream_out_ready_i), .out_data_o(stream_out_data_o),
     .out_keep_o(stream_out_keep_o), .out_last_o(stream_out_last_o), .out_cut_o(stream_out_cut_o),
-    .push_valid_i(push_valid && moves_ready), .push_id_i(push_id),
+    .push_valid_i(push_valid && push_ready), .push_id_i(push_id),
     .push_source_i(uses_source), .push_source_port_i(move_source.port), .push_source_ticket_o(source_ticket),
     .push_sink_i(uses_sink), .push_sink_port_i(move_sink.port), .push_sink_ticket_o(sink_ticket),
-    .close_valid_i(close_valid), .close_slot_i(listed_slot), .clear_valid_i(streams_clear), .clear_slot_i,
-    .ask_id_i(event_id), .ask_source_i(stream_source), .ask_sink_i(stream_sink), .ask_bytes_i(stream_bytes),
+    .close_valid_i(close_valid), .close_slot_i(close_slot), .clear_valid_i(streams_clear), .clear_slot_i,
+    .ask_id_i(looked.id), .ask_source_i(stream_source), .ask_sink_i(stream_sink), .ask_bytes_i(stream_bytes),
     .ready_o(stream_ready), .wait_i(stream_waits),
     .take_source_i(stream_takes_source), .take_sink_i(stream_takes_sink), .take_bytes_i(stream_take_bytes),
     .take_first_i(stream_first), .take_last_i(stream_last),
@@ -501,7 +367,7 @@ module unisono_cclo_core
   unisono_dispatcher #(.BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_dispatcher (
     .clk_i, .rst_ni,
     .clear_valid_i(clear.dispatcher), .clear_slot_i, .clear_done_o(dispatcher_cleared),
-    .move_valid_i(push_valid && moves_ready), .move_id_i(push_id), .move_i(moves_move), .move_sends_i(sends),
+    .move_valid_i(push_valid && push_ready), .move_id_i(push_id), .move_i(entering.move), .move_sends_i(entering.sends),
     .move_source_i(move_source), .move_sink_i(move_sink),
     .stream_source_o(stream_source), .stream_sink_o(stream_sink), .stream_bytes_o(stream_bytes),
     .stream_ready_i(stream_ready), .stream_waits_o(stream_waits),
@@ -510,8 +376,8 @@ module unisono_cclo_core
     .stream_kick_valid_i(stream_kick_valid), .stream_kick_ready_o(stream_kick_ready),
     .stream_kick_id_i(stream_kick_id),
     .turn_kick_valid_i(turn_kick_valid), .turn_kick_ready_o(turn_kick_ready), .turn_kick_id_i(turn_kick_id),
-    .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue_id),
-    .issue_generation_i(issue_generation),
+    .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue.id),
+    .issue_generation_i(issue.generation),
     .follow_id_o(follow_id), .follow_free_i(follow_free), .follow_limited_i(follow_limited), .follow_limit_i(follow_limit),
     .follow_waits_o(follow_waits), .follow_kick_valid_i(follow_kick_valid),
     .follow_kick_ready_o(follow_kick_ready), .follow_kick_id_i(follow_kick_id),
@@ -542,7 +408,7 @@ module unisono_cclo_core
     .job_valid_o(job_valid), .job_ready_i(lane_ready[job_lane]), .job_o(job), .job_lane_o(job_lane),
     .order_peer_o(order_peer), .order_busy_i(order_busy),
     .consumed_valid_o(consumed_valid), .sent_valid_o(sent_valid),
-    .complete_valid_o(dispatcher_complete), .event_id_o(event_id), .event_generation_o(event_generation),
+    .complete_valid_o(dispatcher_complete), .event_id_o(looked.id), .event_generation_o(looked.generation),
     .fail_valid_o(fails[0]), .fail_slot_o(fail_slot[0]), .fail_code_o(fail_code[0]),
     .look_valid_o(look_valid), .park_valid_o(park_valid), .park_cause_o(park_cause)
   );
@@ -558,7 +424,7 @@ module unisono_cclo_core
   cause_t remote_fails;
   unisono_core_remote u_remote (
     .clk_i, .rst_ni, .clear_valid_i(clear.window || clear.dispatcher), .clear_slot_i, .contexts_i,
-    .generations_i(generations), .ask_id_i(event_id), .busy_o(remote_busy), .generation_o(remote_generation),
+    .generations_i(generations), .ask_id_i(looked.id), .busy_o(remote_busy), .generation_o(remote_generation),
     .begin_valid_i(remote_begins), .begin_i(remote),
     .heard_valid_i(heard_valid), .heard_ready_o(heard_ready), .heard_i(heard),
     .landed_valid_i(landed_valid), .landed_slot_i(landed_slot), .landed_error_i(landed_error),
@@ -591,13 +457,13 @@ module unisono_cclo_core
   );
 
   // Which peers the lanes hold messages for.
-  logic [1:0] entering;
+  logic [1:0] enters;
   logic transmit_serves;                  // what is sent for a peer's get has no place in the order of messages
-  assign entering[0] = job_valid && lane_ready[0] && !job_lane && job.send;
-  assign entering[1] = job_valid && lane_ready[1] && job_lane;
+  assign enters[0] = job_valid && lane_ready[0] && !job_lane && job.send;
+  assign enters[1] = job_valid && lane_ready[1] && job_lane;
   unisono_lane_order u_order (
     .clk_i, .rst_ni, .ask_peer_i(order_peer), .busy_o(order_busy), .any_o(order_any),
-    .enter_i(entering), .leave_i(transmit_valid_o & transmit_ready_i & {!transmit_serves, 1'b1}),
+    .enter_i(enters), .leave_i(transmit_valid_o & transmit_ready_i & {!transmit_serves, 1'b1}),
     .leave_peer_i({transmit_o[1].peer, transmit_o[0].peer})
   );
 
@@ -648,7 +514,7 @@ module unisono_cclo_core
     .clk_i, .rst_ni,
     .clear_valid_i(clear.buffers), .clear_slot_i, .clear_failed_i, .clear_done_o(rbm_cleared), .free_buffers_o,
     .begins_valid_i, .begins_communicator_i, .partner_valid_i(partner_valid), .partner_i(partner),
-    .sent_valid_i(sent_valid), .sent_slot_i(event_id.slot),
+    .sent_valid_i(sent_valid), .sent_slot_i(looked.id.slot),
     .active_i(active), .contexts_i,
     .communicator_slot_o(rbm_slot), .communicator_i(communicators_i[rbm_slot]),
     .received_valid_i(segment_valid), .received_ready_o(segment_ready), .received_i,
@@ -666,7 +532,7 @@ module unisono_cclo_core
     .head_valid_i(head_valid), .head_pair_i(head_pair), .head_entry_i(head_entry), .head_answer_o(head_answer), .head_o(head),
     .take_valid_i(take_valid), .take_pair_i(take_pair), .take_ready_o(take_ready),
     .kick_valid_o(kick_valid), .kick_ready_i(kick_ready), .kick_id_o(kick_id),
-    .turn_valid_o(turn_in_valid), .turn_id_o(turn_in_id), .turn_generation_o(turn_in_generation),
+    .turn_valid_o(turn_valid), .turn_id_o(turn.id), .turn_generation_o(turn.generation),
     .adopt_valid_i(adopt_valid), .adopt_pair_i(adopt_pair), .adopt_ready_o(adopt_ready),
     .grant_valid_o(grant_valid), .grant_ready_i(grant_ready), .grant_pair_o(grant_pair),
     .grant_limit_o(grant_limit), .grant_slot_o(grant_slot), .grant_generation_o(grant_generation),
@@ -748,7 +614,7 @@ module unisono_cclo_core
   unisono_core_completion u_completion (
     .clk_i, .rst_ni, .begins_i(job_valid && lane_ready[job_lane]), .begins_slot_i(job.id.slot),
     .end_valid_i(end_valid), .end_i(job_end), .send_end_valid_i(send_end_valid), .send_end_ready_o(send_end_ready),
-    .send_end_i(send_end), .late_valid_i(dispatcher_complete), .late_i('{id: event_id, generation: event_generation}),
+    .send_end_i(send_end), .late_valid_i(dispatcher_complete), .late_i(looked),
     .remote_valid_i(remote_valid), .remote_ready_o(remote_ready), .remote_i(remote_done),
     .complete_valid_o(complete_valid), .complete_o(complete),
     .wake_valid_o(wake_valid), .wake_ready_i(wake_ready), .wake_id_o(wake_id),
@@ -765,17 +631,12 @@ module unisono_cclo_core
   );
 
   // Of memory and Tx, of moves, of messages.
-  cause_t [9:0] causes;
   assign causes[0] = '{end_valid && job_end.error, job_end.id.slot, ErrorCodeInternal};
-  assign causes[1] = '{moves_valid && malformed && !dead, moves_slot, move_error};
-  assign causes[2] = '{window_error, window_error_id.slot, ErrorCodeMalformedProgram};
   assign causes[3] = '{fails[0], fail_slot[0], fail_code[0]};
   assign causes[4] = '{fails[1], fail_slot[1], fail_code[1]};
   assign causes[5] = '{send_error_valid_i, send_error_slot_i, ErrorCodeInternal};
-  assign causes[6] = '{params_fails, params_fail_slot, params_code};
   assign causes[7] = '{send_end_valid && send_end_ready && send_end.error && !send_end.serves, send_end.id.slot,
                        ErrorCodeInternal};
-  assign causes[8] = '{streams_fail, streams_fail_slot, streams_code};
   assign causes[9] = remote_fails;
   unisono_core_failures u_failures (
     .clk_i, .rst_ni, .causes_i(causes), .clearing_i(clearing), .fail_valid_o, .fail_slot_o, .fail_code_o
@@ -787,18 +648,18 @@ module unisono_cclo_core
   unisono_waits u_waits (
     .clk_i, .rst_ni,
     .look_valid_i(look_valid), .look_issue_i(issue_ready), .look_id_i(follow_id),
-    .park_valid_i(park_valid), .park_cause_i(park_cause), .park_id_i(event_id),
+    .park_valid_i(park_valid), .park_cause_i(park_cause), .park_id_i(looked.id),
     .clear_valid_i(clear.dispatcher && dispatcher_cleared), .clear_slot_i, .waiting_o(waiting)
   );
 
   unisono_move_trace u_trace (
     .clk_i, .rst_ni, .cycle_i,
     .clear_valid_i(clear.window), .clear_slot_i,
-    .entered_valid_i(push_valid && moves_ready), .entered_id_i(push_id), .entered_move_i(moves_move),
-    .entered_trivial_i(!exists),
+    .entered_valid_i(push_valid && push_ready), .entered_id_i(push_id), .entered_move_i(entering.move),
+    .entered_trivial_i(entering.trivial),
     .issued_valid_i(issue_valid && issue_ready), .job_valid_i(job_valid && lane_ready[job_lane]),
     .park_valid_i(park_valid), .park_cause_i(park_cause),
-    .dispatcher_id_i(issue_ready ? issue_id : event_id),
+    .dispatcher_id_i(issue_ready ? issue.id : looked.id),
     .completed_valid_i(complete_valid), .completed_id_i(complete.id),
     .retired_valid_i(retired_valid), .retired_id_i(retired_id),
     .contexts_i, .communicators_i,
@@ -813,7 +674,7 @@ module unisono_cclo_core
 
   always_comb begin
     events_o = '0;
-    events_o[CounterMovesEntered] = push_valid && moves_ready;
+    events_o[CounterMovesEntered] = push_valid && push_ready;
     events_o[CounterMovesIssued] = issue_valid && issue_ready;
     events_o[CounterMovesRetired] = retired_valid;
     events_o[CounterComputeJobs] = job_valid && lane_ready[0] && !job_lane;
@@ -840,6 +701,6 @@ module unisono_cclo_core
   end
 
   logic unused;
-  assign unused = ^{stream_in_last_i, window_error_id.entry};
+  assign unused = ^stream_in_last_i;
 
 endmodule

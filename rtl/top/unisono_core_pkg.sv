@@ -68,4 +68,31 @@ package unisono_core_pkg;
     logic [15:0] generation;
   } get_request_t;
 
+  // A word of a slot's constant pool.
+  typedef struct packed {
+    slot_t slot;
+    pool_index_t index;
+    rank_t word;
+  } pool_word_t;
+
+  // Regions of the active calls that are streams; such a region's address is the port.
+  typedef struct packed {
+    logic [Calls-1:0] src;
+    logic [Calls-1:0] dst;
+    stream_port_t [Calls-1:0] src_port;
+    stream_port_t [Calls-1:0] dst_port;
+  } stream_regions_t;
+
+  // A move that enters its window.
+  typedef struct packed {
+    slot_t slot;
+    move_t move;
+    logic [Ranks-1:0] receives;   // from whom, and to whom it sends
+    logic [Ranks-1:0] sends;
+    logic [5:0] distance;         // the greater segment dependency
+    logic trivial;                // there is nothing to do
+  } entering_t;
+
+  typedef logic [Calls-1:0][EntryWidth:0] rooms_t;
+
 endpackage
