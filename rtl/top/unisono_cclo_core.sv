@@ -3,8 +3,7 @@
 //
 // Latency, throughput: see its parts.
 
-// Records carry more than one block looks at, and not every output of a part is needed here.
-// verilator lint_off UNUSEDSIGNAL
+// Not every output of a part is needed here.
 // verilator lint_off PINCONNECTEMPTY
 
 module unisono_cclo_core
@@ -25,11 +24,10 @@ module unisono_cclo_core
   input  logic rst_ni,
 
   // Moves of the active calls, in program order of each.
-  input  logic  move_valid_i,
+  input  logic  move_valid_i, move_end_i,                // end: instead of a move, the program has no more
   output logic  move_ready_o,
   input  slot_t move_slot_i,
   input  move_t move_i,
-  input  logic  move_end_i,                              // instead of a move: the program has no more
   output logic [Calls-1:0][EntryWidth:0] room_o,         // places in each window
   output logic  finished_valid_o,                        // all moves of a program are complete
   output slot_t finished_slot_o,
@@ -43,9 +41,8 @@ module unisono_cclo_core
   // A slot's call is cleared: held until done, and then taken back. Afterwards nothing of it writes memory or is sent,
   // and the slot can have another call. A call that failed gives back what it holds; one that finished, or a slot that
   // has had none, holds nothing. No moves of the slot come meanwhile, and its context stays.
-  input  logic                clear_valid_i,
+  input  logic                clear_valid_i, clear_failed_i,
   input  slot_t               clear_slot_i,
-  input  logic                clear_failed_i,
   output logic                clear_done_o,
   output logic [BufferWidth:0] free_buffers_o,
   // A communicator begins anew.
@@ -72,8 +69,7 @@ module unisono_cclo_core
   input  logic          credit_ready_i,
   output communicator_t credit_communicator_o,
   output rank_t         credit_peer_o,
-  input  logic          credit_answer_i,
-  input  logic          credit_granted_i,
+  input  logic          credit_answer_i, credit_granted_i,
   output logic          credit_back_o,                   // one is given back, of the same names
   input  logic          credit_back_ready_i,
   input  logic          credit_event_valid_i,
@@ -90,103 +86,86 @@ module unisono_cclo_core
   input  logic           space_ready_i,
   output session_t       space_session_o,
   output segment_bytes_t space_bytes_o,
-  input  logic           space_answer_i,
-  input  logic           space_granted_i,
+  input  logic           space_answer_i, space_granted_i,
 
   // Data to send, of the compute lane (0) and of the send lane (1), and grants.
   output logic [1:0]      transmit_valid_o,
   input  logic [1:0]      transmit_ready_i,
   output transmit_t [1:0] transmit_o,
-  output logic [1:0]                  send_valid_o,
-  input  logic [1:0]                  send_ready_i,
+  output logic [1:0]      send_valid_o, send_last_o,
+  input  logic [1:0]      send_ready_i,
   output logic [1:0][DataBytes*8-1:0] send_data_o,
   output logic [1:0][DataBytes-1:0]   send_keep_o,
-  output logic [1:0]                  send_last_o,
-  output slot_t [1:0]                 send_slot_o,
-  input  logic                        send_error_valid_i,  // Tx refused words of this slot
-  input  slot_t                       send_error_slot_i,
-  output logic      control_valid_o,
-  input  logic      control_ready_i,
-  output transmit_t control_o,
+  output slot_t [1:0]     send_slot_o,
+  input  logic            send_error_valid_i,            // Tx refused words of this slot
+  input  slot_t           send_error_slot_i,
+  output logic            control_valid_o,
+  input  logic            control_ready_i,
+  output transmit_t       control_o,
 
   // What has come.
   input  logic                   received_valid_i,
   output logic                   received_ready_o,
   input  received_t              received_i,
-  input  logic                   payload_valid_i,
+  input  logic                   payload_valid_i, payload_last_i,
   output logic                   payload_ready_o,
   input  logic [DataBytes*8-1:0] payload_data_i,
   input  logic [DataBytes-1:0]   payload_keep_i,
-  input  logic                   payload_last_i,
 
   // The window of a communicator, in the same cycle; and what this engine tells peers about puts and gets.
-  output communicator_t window_communicator_o,
-  input  binding_t      window_i,
+  output communicator_t  window_communicator_o,
+  input  binding_t       window_i,
   input  segment_bytes_t window_segment_i,               // the communicator's longest segment
-  output logic          notice_valid_o,
-  input  logic          notice_ready_i,
-  output notice_t       notice_o,
+  output logic           notice_valid_o,
+  input  logic           notice_ready_i,
+  output notice_t        notice_o,
 
   // Readers of op0, of op1, and of what is only sent.
-  output logic [2:0]     read_command_valid_o,
-  input  logic [2:0]     read_command_ready_i,
-  output address_t       read_command_address_o [3],
-  output segment_bytes_t read_command_bytes_o [3],
-  input  logic [2:0]             read_valid_i,
+  output logic [2:0]             read_command_valid_o,
+  input  logic [2:0]             read_command_ready_i,
+  output address_t               read_command_address_o [3],
+  output segment_bytes_t         read_command_bytes_o [3],
+  input  logic [2:0]             read_valid_i, read_last_i, read_error_i,
   output logic [2:0]             read_ready_o,
   input  logic [DataBytes*8-1:0] read_data_i [3],
   input  logic [DataBytes-1:0]   read_keep_i [3],
-  input  logic [2:0]             read_last_i,
-  input  logic [2:0]             read_error_i,
 
   // Writers of results (0) and of receive buffers (1).
-  output logic [1:0]     write_command_valid_o,
-  input  logic [1:0]     write_command_ready_i,
-  output address_t       write_command_address_o [2],
-  output segment_bytes_t write_command_bytes_o [2],
-  output logic [1:0]             write_valid_o,
+  output logic [1:0]             write_command_valid_o,
+  input  logic [1:0]             write_command_ready_i,
+  output address_t               write_command_address_o [2],
+  output segment_bytes_t         write_command_bytes_o [2],
+  output logic [1:0]             write_valid_o, write_last_o,
   input  logic [1:0]             write_ready_i,
   output logic [DataBytes*8-1:0] write_data_o [2],
   output logic [DataBytes-1:0]   write_keep_o [2],
-  output logic [1:0]             write_last_o,
-  input  logic [1:0]     written_valid_i,
-  input  logic [1:0]     written_error_i,
+  input  logic [1:0]             written_valid_i, written_error_i,
 
   // Streams of kernels: to the engine, and to kernels. Which regions of the active calls are streams; such a region's
   // address is the port.
-  input  logic [Wires-1:0]                  stream_in_valid_i,
+  input  logic [Wires-1:0]                  stream_in_valid_i, stream_in_last_i,
   output logic [Wires-1:0]                  stream_in_ready_o,
   input  logic [Wires-1:0][DataBytes*8-1:0] stream_in_data_i,
   input  logic [Wires-1:0][DataBytes-1:0]   stream_in_keep_i,
-  input  logic [Wires-1:0]                  stream_in_last_i,
-  output logic [Wires-1:0]                  stream_out_valid_o,
+  output logic [Wires-1:0]                  stream_out_valid_o, stream_out_last_o,
   input  logic [Wires-1:0]                  stream_out_ready_i,
   output logic [Wires-1:0][DataBytes*8-1:0] stream_out_data_o,
   output logic [Wires-1:0][DataBytes-1:0]   stream_out_keep_o,
-  output logic [Wires-1:0]                  stream_out_last_o,
   output logic [Wires-1:0]                  stream_out_cut_o,      // the packet was cut off
-  input  logic [Calls-1:0] src_stream_i,
-  input  logic [Calls-1:0] dst_stream_i,
-  input  stream_port_t [Calls-1:0] src_port_i,
-  input  stream_port_t [Calls-1:0] dst_port_i,
+  input  logic [Calls-1:0]                  src_stream_i, dst_stream_i,
+  input  stream_port_t [Calls-1:0]          src_port_i, dst_port_i,
 
   // Plugins.
-  output logic                   plugin_valid_o,
+  output logic                   plugin_valid_o, plugin_use0_o, plugin_use1_o, plugin_swap_o, plugin_last_o,
   input  logic                   plugin_ready_i,
-  output logic [DataBytes*8-1:0] plugin_op0_o,
-  output logic [DataBytes*8-1:0] plugin_op1_o,
-  output logic                   plugin_use0_o,
-  output logic                   plugin_use1_o,
+  output logic [DataBytes*8-1:0] plugin_op0_o, plugin_op1_o,
   output func_e                  plugin_func_o,
   output datatype_e              plugin_dtype_o,
-  output logic                   plugin_swap_o,
   output logic [DataBytes-1:0]   plugin_keep_o,
-  output logic                   plugin_last_o,
-  input  logic                   result_valid_i,
+  input  logic                   result_valid_i, result_last_i,
   output logic                   result_ready_o,
   input  logic [DataBytes*8-1:0] result_data_i,
   input  logic [DataBytes-1:0]   result_keep_i,
-  input  logic                   result_last_i,
 
   // What happens in this cycle, for counters, and records of moves that have retired.
   input  logic [47:0]            cycle_i,
@@ -246,15 +225,14 @@ module unisono_cclo_core
 
   logic issue_valid, issue_ready, consumed_valid, sent_valid, complete_valid, turn_valid, retired_valid;
   move_of_t issue, looked, complete, turn, remote_done;   // looked: the move that the dispatcher looks at
-  move_id_t retired_id;
   logic [Calls-1:0][GenerationWidth-1:0] generations;
-  move_id_t follow_id, follow_kick_id;
+  move_id_t retired_id, follow_id, follow_kick_id;
   logic follow_free, follow_limited, follow_waits, follow_kick_valid, follow_kick_ready;
   message_bytes_t follow_limit;
-  logic end_valid, remote_complete;
+  logic end_valid, remote_complete, partner_valid, announced;
   job_end_t job_end;
   partner_t partner;
-  logic partner_valid, announced, send_held, turn_kick_valid, turn_kick_ready;
+  logic send_held, turn_kick_valid, turn_kick_ready;
   move_id_t turn_kick_id;
   slot_t context_slot;
 
@@ -281,105 +259,55 @@ module unisono_cclo_core
 
   slot_t rbm_slot, pool_slot;
   pool_index_t pool_index;
-  rank_t pool_word;
+  rank_t pool_word, order_peer;
   logic wake_valid, wake_ready, owed_in_valid;
-  move_id_t wake_id;
-  typedef struct packed {
-    communicator_t communicator;
-    rank_t peer;
-  } owed_t;
   owed_t owed_in, owed_out;
   logic grant_valid, grant_ready, post_valid, post_ready, head_valid, head_answer, take_valid, take_ready;
   logic kick_valid, kick_ready, offer_valid, offer_answer, offer_accepted, job_valid, job_lane;
-  logic [1:0] lane_ready, order_busy, order_any;
-  rank_t order_peer;
-  logic send_job_valid, send_job_ready, send_end_valid, send_end_ready;
-  job_t send_job;
+  logic [1:0] lane_ready, order_busy;
+  logic send_end_valid, send_end_ready, adopt_valid, adopt_ready;
   job_end_t send_end;
-  logic adopt_valid, adopt_ready;
   pair_t grant_pair, head_pair, take_pair, adopt_pair;
   message_bytes_t grant_limit;
   logic [15:0] grant_slot, grant_generation;
   post_t post;
   segment_t head;
   entry_t head_entry;
-  move_id_t kick_id, offer_id;
+  move_id_t wake_id, kick_id, offer_id;
   segment_bytes_t offer_bytes;
   message_bytes_t offer_total;
-  job_t job, lane_job;
-  logic look_valid, park_valid, lane_starves, send_lane_starves;
+  job_t job;
+  logic look_valid, park_valid, lanes_starve, dispatcher_complete;
   unisono_observe_pkg::wait_e park_cause;
   logic remote_busy, remote_begins;
   logic [15:0] remote_generation;
   operation_t remote;
   logic asks_space, asks_ready, asks_answer;
   question_t asks;
-  logic lane_job_valid, lane_job_ready, dispatcher_complete;
-  logic fails [2];
-  slot_t fail_slot [2];
-  error_code_e fail_code [2];
 
-  // The streams of kernels.
-  logic uses_source, uses_sink, stream_ready, stream_waits, stream_takes_source, stream_takes_sink, stream_first;
-  logic stream_last, stream_kick_valid, stream_kick_ready, streams_clear;
-  stream_ticket_t source_ticket, sink_ticket;
-  stream_use_t move_source, move_sink, stream_source, stream_sink;
-  message_bytes_t stream_bytes;
-  segment_bytes_t stream_take_bytes, source_command_bytes;
+  logic stream_ready, stream_waits, stream_kick_valid, stream_kick_ready;
+  stream_use_t move_source, move_sink;
+  stream_ask_t stream_ask;
+  stream_take_t stream_take;
   move_id_t stream_kick_id;
-  logic source_command_valid, source_command_ready, source_valid, source_ready, source_last;
-  logic sink_valid, sink_ready, sink_starts, sink_ends;
-  stream_port_t source_command_port, sink_port;
-  logic [DataBytes*8-1:0] source_data;
-  logic [DataBytes-1:0] source_keep;
-  assign uses_source = entering.move.kind == MoveKindMove && entering.move.op0.kind == OperandKindStream &&
-                       entering.move.count != '0;
-  assign uses_sink = entering.move.kind == MoveKindMove && entering.move.local_.kind == OperandKindStream &&
-                     entering.move.count != '0;
-  assign move_source = '{used: uses_source, port: stream_port_t'(entering.move.op0.offset), ticket: source_ticket};
-  assign move_sink = '{used: uses_sink, port: stream_port_t'(entering.move.local_.offset), ticket: sink_ticket};
-  assign streams_clear = clear.dispatcher && dispatcher_cleared;
-
-  unisono_kernel_streams #(.StreamPorts(StreamPorts), .DataBytes(DataBytes), .Depth(StreamWords)) u_streams (
-    .clk_i, .rst_ni,
-    .in_valid_i(stream_in_valid_i), .in_ready_o(stream_in_ready_o), .in_data_i(stream_in_data_i),
-    .in_keep_i(stream_in_keep_i),
-    .out_valid_o(stream_out_valid_o), .out_ready_i(stream_out_ready_i), .out_data_o(stream_out_data_o),
-    .out_keep_o(stream_out_keep_o), .out_last_o(stream_out_last_o), .out_cut_o(stream_out_cut_o),
-    .push_valid_i(push_valid && push_ready), .push_id_i(push_id),
-    .push_source_i(uses_source), .push_source_port_i(move_source.port), .push_source_ticket_o(source_ticket),
-    .push_sink_i(uses_sink), .push_sink_port_i(move_sink.port), .push_sink_ticket_o(sink_ticket),
-    .close_valid_i(close_valid), .close_slot_i(close_slot), .clear_valid_i(streams_clear), .clear_slot_i,
-    .ask_id_i(looked.id), .ask_source_i(stream_source), .ask_sink_i(stream_sink), .ask_bytes_i(stream_bytes),
-    .ready_o(stream_ready), .wait_i(stream_waits),
-    .take_source_i(stream_takes_source), .take_sink_i(stream_takes_sink), .take_bytes_i(stream_take_bytes),
-    .take_first_i(stream_first), .take_last_i(stream_last),
-    .kick_valid_o(stream_kick_valid), .kick_ready_i(stream_kick_ready), .kick_id_o(stream_kick_id),
-    .command_valid_i(source_command_valid), .command_ready_o(source_command_ready),
-    .command_port_i(source_command_port), .command_bytes_i(source_command_bytes),
-    .source_valid_o(source_valid), .source_ready_i(source_ready), .source_data_o(source_data),
-    .source_keep_o(source_keep), .source_last_o(source_last),
-    .sink_valid_i(sink_valid), .sink_ready_o(sink_ready), .sink_data_i(write_data_o[0]),
-    .sink_keep_i(write_keep_o[0]), .sink_last_i(write_last_o[0]), .sink_port_i(sink_port),
-    .sink_starts_i(sink_starts), .sink_ends_i(sink_ends)
-  );
 
   unisono_dispatcher #(.BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_dispatcher (
     .clk_i, .rst_ni,
     .clear_valid_i(clear.dispatcher), .clear_slot_i, .clear_done_o(dispatcher_cleared),
     .move_valid_i(push_valid && push_ready), .move_id_i(push_id), .move_i(entering.move), .move_sends_i(entering.sends),
     .move_source_i(move_source), .move_sink_i(move_sink),
-    .stream_source_o(stream_source), .stream_sink_o(stream_sink), .stream_bytes_o(stream_bytes),
+    .stream_source_o(stream_ask.source), .stream_sink_o(stream_ask.sink), .stream_bytes_o(stream_ask.bytes),
     .stream_ready_i(stream_ready), .stream_waits_o(stream_waits),
-    .stream_take_source_o(stream_takes_source), .stream_take_sink_o(stream_takes_sink),
-    .stream_take_bytes_o(stream_take_bytes), .stream_take_first_o(stream_first), .stream_take_last_o(stream_last),
+    .stream_take_source_o(stream_take.source), .stream_take_sink_o(stream_take.sink),
+    .stream_take_bytes_o(stream_take.bytes), .stream_take_first_o(stream_take.first),
+    .stream_take_last_o(stream_take.last),
     .stream_kick_valid_i(stream_kick_valid), .stream_kick_ready_o(stream_kick_ready),
     .stream_kick_id_i(stream_kick_id),
     .turn_kick_valid_i(turn_kick_valid), .turn_kick_ready_o(turn_kick_ready), .turn_kick_id_i(turn_kick_id),
     .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue.id),
     .issue_generation_i(issue.generation),
-    .follow_id_o(follow_id), .follow_free_i(follow_free), .follow_limited_i(follow_limited), .follow_limit_i(follow_limit),
-    .follow_waits_o(follow_waits), .follow_kick_valid_i(follow_kick_valid),
+    .follow_id_o(follow_id), .follow_free_i(follow_free), .follow_limited_i(follow_limited),
+    .follow_limit_i(follow_limit), .follow_waits_o(follow_waits), .follow_kick_valid_i(follow_kick_valid),
     .follow_kick_ready_o(follow_kick_ready), .follow_kick_id_i(follow_kick_id),
     .pool_slot_o(pool_slot), .pool_index_o(pool_index), .pool_word_i(pool_word),
     .context_slot_o(context_slot), .context_i(contexts_i[context_slot]),
@@ -396,8 +324,8 @@ module unisono_cclo_core
     .space_valid_o(asks_space), .space_ready_i(asks_ready), .space_session_o(asks.session),
     .space_bytes_o(asks.bytes), .space_answer_i(asks_answer), .space_granted_i,
     .post_valid_o(post_valid), .post_ready_i(post_ready), .post_o(post),
-    .head_valid_o(head_valid), .head_pair_o(head_pair), .head_entry_o(head_entry), .head_answer_i(head_answer), .head_i(head),
-    .take_valid_o(take_valid), .take_pair_o(take_pair), .take_ready_i(take_ready),
+    .head_valid_o(head_valid), .head_pair_o(head_pair), .head_entry_o(head_entry), .head_answer_i(head_answer),
+    .head_i(head), .take_valid_o(take_valid), .take_pair_o(take_pair), .take_ready_i(take_ready),
     .kick_valid_i(kick_valid), .kick_ready_o(kick_ready), .kick_id_i(kick_id),
     .wake_valid_i(wake_valid), .wake_ready_o(wake_ready), .wake_id_i(wake_id),
     .offer_valid_i(offer_valid), .offer_id_i(offer_id), .offer_bytes_i(offer_bytes),
@@ -409,34 +337,40 @@ module unisono_cclo_core
     .order_peer_o(order_peer), .order_busy_i(order_busy),
     .consumed_valid_o(consumed_valid), .sent_valid_o(sent_valid),
     .complete_valid_o(dispatcher_complete), .event_id_o(looked.id), .event_generation_o(looked.generation),
-    .fail_valid_o(fails[0]), .fail_slot_o(fail_slot[0]), .fail_code_o(fail_code[0]),
+    .fail_valid_o(causes[3].valid), .fail_slot_o(causes[3].slot), .fail_code_o(causes[3].code),
     .look_valid_o(look_valid), .park_valid_o(park_valid), .park_cause_o(park_cause)
   );
 
-  // Puts and gets.
-  logic heard_valid, heard_ready, landed_valid, landed_error, answer_valid, answer_ready, serve_valid, serve_ready;
-  logic remote_valid, remote_ready;
-  slot_t landed_slot, landing_slot;
-  heard_t heard;
-  landing_t landing;
-  put_answer_t answer;
+  // Puts and gets, and what passes them on its way to buffers.
+  logic serve_valid, serve_ready, remote_valid, remote_ready, segment_valid, segment_ready, words_valid, words_ready;
+  logic buffer_command_valid, buffer_command_ready, buffer_valid, buffer_ready, buffer_written, buffer_error;
+  address_t buffer_address;
+  segment_bytes_t buffer_bytes;
   job_t serve_job;
-  cause_t remote_fails;
   unisono_core_remote u_remote (
     .clk_i, .rst_ni, .clear_valid_i(clear.window || clear.dispatcher), .clear_slot_i, .contexts_i,
     .generations_i(generations), .ask_id_i(looked.id), .busy_o(remote_busy), .generation_o(remote_generation),
-    .begin_valid_i(remote_begins), .begin_i(remote),
-    .heard_valid_i(heard_valid), .heard_ready_o(heard_ready), .heard_i(heard),
-    .landed_valid_i(landed_valid), .landed_slot_i(landed_slot), .landed_error_i(landed_error),
-    .landing_slot_i(landing_slot), .landing_o(landing),
-    .answer_valid_i(answer_valid), .answer_ready_o(answer_ready), .answer_i(answer),
-    .notice_valid_o, .notice_ready_i, .notice_o,
-    .complete_valid_o(remote_valid), .complete_ready_i(remote_ready), .complete_o(remote_done), .cause_o(remote_fails),
+    .begin_valid_i(remote_begins), .begin_i(remote), .received_valid_i, .received_ready_o, .received_i,
+    .payload_valid_i, .payload_ready_o, .payload_last_i,
+    .pass_received_valid_o(segment_valid), .pass_received_ready_i(segment_ready),
+    .pass_payload_valid_o(words_valid), .pass_payload_ready_i(words_ready),
+    .buffer_command_valid_i(buffer_command_valid), .buffer_command_ready_o(buffer_command_ready),
+    .buffer_command_address_i(buffer_address), .buffer_command_bytes_i(buffer_bytes),
+    .buffer_valid_i(buffer_valid), .buffer_ready_o(buffer_ready), .buffer_written_o(buffer_written),
+    .buffer_error_o(buffer_error),
+    .write_command_valid_o(write_command_valid_o[1]), .write_command_ready_i(write_command_ready_i[1]),
+    .write_command_address_o(write_command_address_o[1]), .write_command_bytes_o(write_command_bytes_o[1]),
+    .write_valid_o(write_valid_o[1]), .write_ready_i(write_ready_i[1]),
+    .written_valid_i(written_valid_i[1]), .written_error_i(written_error_i[1]),
+    .window_communicator_o, .window_i, .window_segment_i, .notice_valid_o, .notice_ready_i, .notice_o,
+    .complete_valid_o(remote_valid), .complete_ready_i(remote_ready), .complete_o(remote_done), .cause_o(causes[9]),
     .serve_valid_o(serve_valid), .serve_ready_i(serve_ready), .serve_o(serve_job),
     .asks_valid_i(asks_space), .asks_ready_o(asks_ready), .asks_i(asks), .asks_answer_o(asks_answer),
     .space_valid_o, .space_ready_i, .space_o({space_session_o, space_bytes_o}), .space_answer_i, .space_granted_i
   );
-  assign serve_ready = lane_ready[1] && !(job_valid && job_lane);
+  assign write_data_o[1] = payload_data_i;
+  assign write_keep_o[1] = payload_keep_i;
+  assign write_last_o[1] = payload_last_i;
 
   unisono_ram_sdp #(.Width(RankWidth), .Depth(Calls * PoolWords)) u_pools (
     .clk_i, .wr_en_i(pool_write_i), .wr_addr_i({pool_write_slot_i, pool_write_index_i}),
@@ -444,71 +378,11 @@ module unisono_cclo_core
     .rd_data_o(pool_word)
   );
 
-  // Room once shown stays until it is used, whatever the lane does.
-  unisono_fifo #(.Width($bits(job_t)), .Depth(4)) u_jobs (
-    .clk_i, .rst_ni, .in_valid_i(job_valid && !job_lane), .in_ready_o(lane_ready[0]), .in_data_i(job),
-    .out_valid_o(lane_job_valid), .out_ready_i(lane_job_ready), .out_data_o(lane_job), .count_o()
-  );
-  unisono_fifo #(.Width($bits(job_t)), .Depth(4)) u_send_jobs (
-    // A job of the responder is offered when it is taken, for one of the dispatcher may come before it.
-    .clk_i, .rst_ni, .in_valid_i((job_valid && job_lane) || (serve_valid && lane_ready[1])), .in_ready_o(lane_ready[1]),
-    .in_data_i(job_valid && job_lane ? job : serve_job),
-    .out_valid_o(send_job_valid), .out_ready_i(send_job_ready), .out_data_o(send_job), .count_o()
-  );
-
-  // Which peers the lanes hold messages for.
-  logic [1:0] enters;
-  logic transmit_serves;                  // what is sent for a peer's get has no place in the order of messages
-  assign enters[0] = job_valid && lane_ready[0] && !job_lane && job.send;
-  assign enters[1] = job_valid && lane_ready[1] && job_lane;
-  unisono_lane_order u_order (
-    .clk_i, .rst_ni, .ask_peer_i(order_peer), .busy_o(order_busy), .any_o(order_any),
-    .enter_i(enters), .leave_i(transmit_valid_o & transmit_ready_i & {!transmit_serves, 1'b1}),
-    .leave_peer_i({transmit_o[1].peer, transmit_o[0].peer})
-  );
-
   // ----------------------------------------------------------------------------------- receive buffers
 
-  // What goes past the buffers waits here for its other operand, while the header behind it is looked at: so a memory
-  // that answers after BypassWords cycles takes nothing of the rate.
-  logic bypass_valid, bypass_ready, bypass_last, passing_valid, passing_ready, passing_last;
-  logic [DataBytes*8-1:0] bypass_data, passing_data;
-  logic [DataBytes-1:0] bypass_keep, passing_keep;
-  unisono_fifo #(.Width(9 * DataBytes + 1), .Depth(BypassWords)) u_bypass (
-    .clk_i, .rst_ni, .in_valid_i(passing_valid), .in_ready_o(passing_ready),
-    .in_data_i({passing_last, passing_keep, passing_data}),
-    .out_valid_o(bypass_valid), .out_ready_i(bypass_ready), .out_data_o({bypass_last, bypass_keep, bypass_data}),
-    .count_o()
-  );
-
-  // What peers write to memory themselves goes past the manager.
-  logic segment_valid, segment_ready, words_valid, words_ready, buffer_command_valid, buffer_command_ready;
-  logic buffer_valid, buffer_ready, buffer_written, buffer_error;
-  address_t buffer_address;
-  segment_bytes_t buffer_bytes;
-  unisono_window_writes u_window_writes (
-    .clk_i, .rst_ni,
-    .received_valid_i, .received_ready_o, .received_i, .payload_valid_i, .payload_ready_o, .payload_last_i,
-    .pass_received_valid_o(segment_valid), .pass_received_ready_i(segment_ready),
-    .pass_payload_valid_o(words_valid), .pass_payload_ready_i(words_ready),
-    .window_communicator_o, .window_i, .window_segment_i, .landing_slot_o(landing_slot), .landing_i(landing),
-    .buffer_command_valid_i(buffer_command_valid), .buffer_command_ready_o(buffer_command_ready),
-    .buffer_command_address_i(buffer_address), .buffer_command_bytes_i(buffer_bytes),
-    .buffer_valid_i(buffer_valid), .buffer_ready_o(buffer_ready),
-    .buffer_written_o(buffer_written), .buffer_error_o(buffer_error),
-    .write_command_valid_o(write_command_valid_o[1]), .write_command_ready_i(write_command_ready_i[1]),
-    .write_command_address_o(write_command_address_o[1]), .write_command_bytes_o(write_command_bytes_o[1]),
-    .write_valid_o(write_valid_o[1]), .write_ready_i(write_ready_i[1]),
-    .written_valid_i(written_valid_i[1]), .written_error_i(written_error_i[1]),
-    .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_communicator_o(answer.communicator),
-    .answer_peer_o(answer.peer), .answer_sequence_o(answer.sequence_), .answer_code_o(answer.code),
-    .heard_valid_o(heard_valid), .heard_ready_i(heard_ready), .heard_o(heard.message),
-    .heard_fits_o(heard.fits), .heard_address_o(heard.address), .heard_segment_o(heard.segment),
-    .landed_valid_o(landed_valid), .landed_slot_o(landed_slot), .landed_error_o(landed_error)
-  );
-  assign write_data_o[1] = payload_data_i;
-  assign write_keep_o[1] = payload_keep_i;
-  assign write_last_o[1] = payload_last_i;
+  logic passing_valid, passing_ready, passing_last;
+  logic [DataBytes*8-1:0] passing_data;
+  logic [DataBytes-1:0] passing_keep;
 
   unisono_rbm #(.DataBytes(DataBytes), .BufferBase(BufferBase), .BufferBytes(BufferBytes)) u_rbm (
     .clk_i, .rst_ni,
@@ -529,8 +403,8 @@ module unisono_cclo_core
     .offer_total_o(offer_total),
     .offer_answer_i(offer_answer), .offer_accepted_i(offer_accepted),
     .post_valid_i(post_valid), .post_ready_o(post_ready), .post_i(post),
-    .head_valid_i(head_valid), .head_pair_i(head_pair), .head_entry_i(head_entry), .head_answer_o(head_answer), .head_o(head),
-    .take_valid_i(take_valid), .take_pair_i(take_pair), .take_ready_o(take_ready),
+    .head_valid_i(head_valid), .head_pair_i(head_pair), .head_entry_i(head_entry), .head_answer_o(head_answer),
+    .head_o(head), .take_valid_i(take_valid), .take_pair_i(take_pair), .take_ready_o(take_ready),
     .kick_valid_o(kick_valid), .kick_ready_i(kick_ready), .kick_id_o(kick_id),
     .turn_valid_o(turn_valid), .turn_id_o(turn.id), .turn_generation_o(turn.generation),
     .adopt_valid_i(adopt_valid), .adopt_pair_i(adopt_pair), .adopt_ready_o(adopt_ready),
@@ -540,73 +414,43 @@ module unisono_cclo_core
     .owed_valid_o(owed_in_valid), .owed_communicator_o(owed_in.communicator), .owed_peer_o(owed_in.peer),
     .transmit_valid_o(control_valid_o), .transmit_ready_i(control_ready_i), .transmit_o(control_o),
     .peer_communicator_o(peer_communicator_o[1]), .peer_rank_o(peer_rank_o[1]), .peer_i(peer_i[1]),
-    .fail_valid_o(fails[1]), .fail_slot_o(fail_slot[1]), .fail_code_o(fail_code[1])
+    .fail_valid_o(causes[4].valid), .fail_slot_o(causes[4].slot), .fail_code_o(causes[4].code)
   );
 
-  // ------------------------------------------------------------------------------------------------- lane
-  // Params are read beside op1.
+  // ------------------------------------------------------------------------------------------------ lanes
 
-  logic op1_command_valid, op1_command_ready, op1_valid, op1_ready;
-  address_t op1_address;
-  segment_bytes_t op1_bytes;
-  unisono_read_share u_read_share (
-    .clk_i, .rst_ni,
-    .command0_valid_i(op1_command_valid), .command0_ready_o(op1_command_ready),
-    .command0_address_i(op1_address), .command0_bytes_i(op1_bytes),
-    .out0_valid_o(op1_valid), .out0_ready_i(op1_ready),
-    .command1_valid_i(params_read_valid), .command1_ready_o(params_read_ready),
-    .command1_address_i(params_address), .command1_bytes_i(segment_bytes_t'(8)),
-    .out1_valid_o(params_word_valid), .out1_ready_i(params_word_ready),
-    .read_command_valid_o(read_command_valid_o[1]), .read_command_ready_i(read_command_ready_i[1]),
-    .read_command_address_o(read_command_address_o[1]), .read_command_bytes_o(read_command_bytes_o[1]),
-    .read_valid_i(read_valid_i[1]), .read_ready_o(read_ready_o[1]), .read_last_i(read_last_i[1])
-  );
-
-  unisono_compute_lane #(.DataBytes(DataBytes)) u_lane (
-    .clk_i, .rst_ni,
-    .job_valid_i(lane_job_valid), .job_ready_o(lane_job_ready), .job_i(lane_job),
-    .op0_command_valid_o(read_command_valid_o[0]), .op0_command_ready_i(read_command_ready_i[0]),
-    .op0_command_address_o(read_command_address_o[0]), .op0_command_bytes_o(read_command_bytes_o[0]),
-    .op0_valid_i(read_valid_i[0]), .op0_ready_o(read_ready_o[0]), .op0_data_i(read_data_i[0]),
-    .op0_keep_i(read_keep_i[0]), .op0_last_i(read_last_i[0]), .op0_error_i(read_error_i[0]),
-    .source_command_valid_o(source_command_valid), .source_command_ready_i(source_command_ready),
-    .source_command_port_o(source_command_port), .source_command_bytes_o(source_command_bytes),
-    .source_valid_i(source_valid), .source_ready_o(source_ready), .source_data_i(source_data),
-    .source_keep_i(source_keep), .source_last_i(source_last),
-    .sink_valid_o(sink_valid), .sink_ready_i(sink_ready), .sink_port_o(sink_port), .sink_starts_o(sink_starts),
-    .sink_ends_o(sink_ends),
-    .op1_command_valid_o(op1_command_valid), .op1_command_ready_i(op1_command_ready),
-    .op1_command_address_o(op1_address), .op1_command_bytes_o(op1_bytes),
-    .op1_valid_i(op1_valid), .op1_ready_o(op1_ready), .op1_data_i(read_data_i[1]),
-    .op1_keep_i(read_keep_i[1]), .op1_last_i(read_last_i[1]), .op1_error_i(read_error_i[1]),
-    .bypass_valid_i(bypass_valid), .bypass_ready_o(bypass_ready), .bypass_data_i(bypass_data),
-    .bypass_keep_i(bypass_keep), .bypass_last_i(bypass_last),
-    .plugin_valid_o, .plugin_ready_i, .plugin_op0_o, .plugin_op1_o, .plugin_use0_o, .plugin_use1_o,
-    .plugin_func_o, .plugin_dtype_o, .plugin_swap_o, .plugin_keep_o, .plugin_last_o,
-    .result_valid_i, .result_ready_o, .result_data_i, .result_keep_i, .result_last_i,
+  unisono_core_lanes #(
+    .DataBytes(DataBytes), .BypassWords(BypassWords), .StreamPorts(StreamPorts), .StreamWords(StreamWords)
+  ) u_lanes (
+    .clk_i, .rst_ni, .job_valid_i(job_valid), .job_lane_i(job_lane), .job_ready_o(lane_ready), .job_i(job),
+    .serve_valid_i(serve_valid), .serve_ready_o(serve_ready), .serve_i(serve_job),
+    .order_peer_i(order_peer), .order_busy_o(order_busy),
+    .stream_in_valid_i, .stream_in_ready_o, .stream_in_data_i, .stream_in_keep_i, .stream_out_valid_o,
+    .stream_out_ready_i, .stream_out_data_o, .stream_out_keep_o, .stream_out_last_o, .stream_out_cut_o,
+    .push_valid_i(push_valid && push_ready), .push_id_i(push_id), .push_move_i(entering.move),
+    .push_source_o(move_source), .push_sink_o(move_sink), .close_valid_i(close_valid), .close_slot_i(close_slot),
+    .clear_valid_i(clear.dispatcher && dispatcher_cleared), .clear_slot_i,
+    .stream_id_i(looked.id), .stream_ask_i(stream_ask), .stream_ready_o(stream_ready),
+    .stream_waits_i(stream_waits), .stream_take_i(stream_take), .stream_kick_valid_o(stream_kick_valid),
+    .stream_kick_ready_i(stream_kick_ready), .stream_kick_id_o(stream_kick_id),
+    .passing_valid_i(passing_valid), .passing_ready_o(passing_ready), .passing_data_i(passing_data),
+    .passing_keep_i(passing_keep), .passing_last_i(passing_last),
+    .params_command_valid_i(params_read_valid), .params_command_ready_o(params_read_ready),
+    .params_address_i(params_address), .params_valid_o(params_word_valid), .params_ready_i(params_word_ready),
+    .read_command_valid_o, .read_command_ready_i, .read_command_address_o, .read_command_bytes_o,
+    .read_valid_i, .read_ready_o, .read_data_i, .read_keep_i, .read_last_i, .read_error_i,
     .write_command_valid_o(write_command_valid_o[0]), .write_command_ready_i(write_command_ready_i[0]),
     .write_command_address_o(write_command_address_o[0]), .write_command_bytes_o(write_command_bytes_o[0]),
     .write_valid_o(write_valid_o[0]), .write_ready_i(write_ready_i[0]), .write_data_o(write_data_o[0]),
     .write_keep_o(write_keep_o[0]), .write_last_o(write_last_o[0]),
     .written_valid_i(written_valid_i[0]), .written_error_i(written_error_i[0]),
-    .transmit_valid_o(transmit_valid_o[0]), .transmit_ready_i(transmit_ready_i[0]), .transmit_o(transmit_o[0]),
-    .send_valid_o(send_valid_o[0]), .send_ready_i(send_ready_i[0]), .send_data_o(send_data_o[0]),
-    .send_keep_o(send_keep_o[0]), .send_last_o(send_last_o[0]), .send_slot_o(send_slot_o[0]),
-    .end_valid_o(end_valid), .end_o(job_end), .starves_o(lane_starves)
-  );
-
-  unisono_send_lane #(.DataBytes(DataBytes)) u_send_lane (
-    .clk_i, .rst_ni,
-    .job_valid_i(send_job_valid), .job_ready_o(send_job_ready), .job_i(send_job), .alone_i(!order_any[0]),
-    .command_valid_o(read_command_valid_o[2]), .command_ready_i(read_command_ready_i[2]),
-    .command_address_o(read_command_address_o[2]), .command_bytes_o(read_command_bytes_o[2]),
-    .read_valid_i(read_valid_i[2]), .read_ready_o(read_ready_o[2]), .read_data_i(read_data_i[2]),
-    .read_keep_i(read_keep_i[2]), .read_last_i(read_last_i[2]), .read_error_i(read_error_i[2]),
-    .transmit_valid_o(transmit_valid_o[1]), .transmit_ready_i(transmit_ready_i[1]), .transmit_o(transmit_o[1]),
-    .transmit_serves_o(transmit_serves),
-    .send_valid_o(send_valid_o[1]), .send_ready_i(send_ready_i[1]), .send_data_o(send_data_o[1]),
-    .send_keep_o(send_keep_o[1]), .send_last_o(send_last_o[1]), .send_slot_o(send_slot_o[1]),
-    .end_valid_o(send_end_valid), .end_ready_i(send_end_ready), .end_o(send_end), .starves_o(send_lane_starves)
+    .plugin_valid_o, .plugin_ready_i, .plugin_op0_o, .plugin_op1_o, .plugin_use0_o, .plugin_use1_o,
+    .plugin_func_o, .plugin_dtype_o, .plugin_swap_o, .plugin_keep_o, .plugin_last_o,
+    .result_valid_i, .result_ready_o, .result_data_i, .result_keep_i, .result_last_i,
+    .transmit_valid_o, .transmit_ready_i, .transmit_o,
+    .send_valid_o, .send_ready_i, .send_data_o, .send_keep_o, .send_last_o, .send_slot_o,
+    .end_valid_o(end_valid), .end_o(job_end), .send_end_valid_o(send_end_valid), .send_end_ready_i(send_end_ready),
+    .send_end_o(send_end), .starves_o(lanes_starve)
   );
 
   // ------------------------------------------------------------------------------------------- completion
@@ -632,73 +476,29 @@ module unisono_cclo_core
 
   // Of memory and Tx, of moves, of messages.
   assign causes[0] = '{end_valid && job_end.error, job_end.id.slot, ErrorCodeInternal};
-  assign causes[3] = '{fails[0], fail_slot[0], fail_code[0]};
-  assign causes[4] = '{fails[1], fail_slot[1], fail_code[1]};
   assign causes[5] = '{send_error_valid_i, send_error_slot_i, ErrorCodeInternal};
   assign causes[7] = '{send_end_valid && send_end_ready && send_end.error && !send_end.serves, send_end.id.slot,
                        ErrorCodeInternal};
-  assign causes[9] = remote_fails;
   unisono_core_failures u_failures (
     .clk_i, .rst_ni, .causes_i(causes), .clearing_i(clearing), .fail_valid_o, .fail_slot_o, .fail_code_o
   );
 
   // ------------------------------------------------------------------------------------ counters and trace
 
-  logic [unisono_observe_pkg::Waits-1:0] waiting;
-  unisono_waits u_waits (
-    .clk_i, .rst_ni,
-    .look_valid_i(look_valid), .look_issue_i(issue_ready), .look_id_i(follow_id),
-    .park_valid_i(park_valid), .park_cause_i(park_cause), .park_id_i(looked.id),
-    .clear_valid_i(clear.dispatcher && dispatcher_cleared), .clear_slot_i, .waiting_o(waiting)
+  unisono_core_observe u_observe (
+    .clk_i, .rst_ni, .cycle_i, .clear_window_i(clear.window),
+    .clear_dispatcher_i(clear.dispatcher && dispatcher_cleared), .clear_slot_i, .contexts_i, .communicators_i,
+    .entered_i(push_valid && push_ready), .entered_id_i(push_id), .entering_i(entering),
+    .issue_valid_i(issue_valid), .issue_ready_i(issue_ready), .issue_id_i(issue.id),
+    .look_valid_i(look_valid), .look_id_i(follow_id), .park_valid_i(park_valid), .park_cause_i(park_cause),
+    .event_id_i(looked.id), .job_valid_i(job_valid), .job_lane_i(job_lane), .job_ready_i(lane_ready),
+    .ended_i(end_valid), .complete_i(complete_valid), .complete_id_i(complete.id),
+    .retired_i(retired_valid), .retired_id_i(retired_id),
+    .buffered_i(write_command_valid_o[1] && write_command_ready_i[1]), .bypassed_i(offer_answer && offer_accepted),
+    .starves_i(lanes_starve), .read_valid_i, .read_ready_i(read_ready_o), .write_valid_i(write_valid_o),
+    .write_ready_i, .transmit_valid_i(transmit_valid_o), .transmit_ready_i, .transmit_i(transmit_o),
+    .events_o, .record_valid_o, .record_o
   );
-
-  unisono_move_trace u_trace (
-    .clk_i, .rst_ni, .cycle_i,
-    .clear_valid_i(clear.window), .clear_slot_i,
-    .entered_valid_i(push_valid && push_ready), .entered_id_i(push_id), .entered_move_i(entering.move),
-    .entered_trivial_i(entering.trivial),
-    .issued_valid_i(issue_valid && issue_ready), .job_valid_i(job_valid && lane_ready[job_lane]),
-    .park_valid_i(park_valid), .park_cause_i(park_cause),
-    .dispatcher_id_i(issue_ready ? issue.id : looked.id),
-    .completed_valid_i(complete_valid), .completed_id_i(complete.id),
-    .retired_valid_i(retired_valid), .retired_id_i(retired_id),
-    .contexts_i, .communicators_i,
-    .valid_o(record_valid_o), .record_o
-  );
-
-  logic [1:0] transmits, is_request;
-  for (genvar l = 0; l < 2; l++) begin : gen_transmits
-    assign transmits[l] = transmit_valid_o[l] && transmit_ready_i[l];
-    assign is_request[l] = transmit_o[l].header.type_ == MessageTypeRequest;
-  end
-
-  always_comb begin
-    events_o = '0;
-    events_o[CounterMovesEntered] = push_valid && push_ready;
-    events_o[CounterMovesIssued] = issue_valid && issue_ready;
-    events_o[CounterMovesRetired] = retired_valid;
-    events_o[CounterComputeJobs] = job_valid && lane_ready[0] && !job_lane;
-    events_o[CounterSendJobs] = job_valid && lane_ready[1] && job_lane;
-    events_o[CounterJobsEnded] = end_valid;
-    events_o[CounterSegmentsBuffered] = write_command_valid_o[1] && write_command_ready_i[1];
-    events_o[CounterSegmentsBypassed] = offer_answer && offer_accepted;
-    events_o[CounterOp0Words] = read_valid_i[0] && read_ready_o[0];
-    events_o[CounterOp1Words] = read_valid_i[1] && read_ready_o[1];
-    events_o[CounterSendWords] = read_valid_i[2] && read_ready_o[2];
-    events_o[CounterResultWords] = write_valid_o[0] && write_ready_i[0];
-    events_o[CounterBufferWords] = write_valid_o[1] && write_ready_i[1];
-    events_o[CounterStallRead] = lane_starves || send_lane_starves;
-    events_o[CounterStallWrite] = |(write_valid_o & ~write_ready_i);
-    events_o[CounterStallLane] = job_valid && !lane_ready[job_lane];
-    events_o[CounterStallCredit] = waiting[unisono_observe_pkg::WaitCredit];
-    events_o[CounterStallGrant] = waiting[unisono_observe_pkg::WaitGrant];
-    events_o[CounterStallSpace] = waiting[unisono_observe_pkg::WaitSpace];
-    events_o[CounterStallArrival] = waiting[unisono_observe_pkg::WaitArrival];
-    events_o[CounterStallProducer] = waiting[unisono_observe_pkg::WaitProducer];
-    // Requests leave one after the other: Tx takes one message at a time.
-    events_o[CounterRequestsSent] = |(transmits & is_request);
-    events_o[CounterSegmentsSent] = |(transmits & ~is_request);
-  end
 
   logic unused;
   assign unused = ^stream_in_last_i;

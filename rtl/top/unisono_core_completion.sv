@@ -1,9 +1,9 @@
-// What ends: jobs of the two lanes, moves without a job, gets whose data is there. One move a cycle is complete; and how
-// much of a call is under way.
+// What ends: jobs of the two lanes, moves without a job, gets whose data is there. One move a cycle is complete; and
+// how much of a call is under way.
 //
-// Jobs of the compute lane end at most one a cycle, and are never held up; those of the send lane wait while one does, and
-// moves without a job, which complete rarely, while any does. What follows a get by segments hears of all of it at once,
-// as of an end of a job, so a get waits for both.
+// Jobs of the compute lane end at most one a cycle, and are never held up; those of the send lane wait while one does,
+// and moves without a job, which complete rarely, while any does. What follows a get by segments hears of all of it at
+// once, as of an end of a job, so a get waits for both.
 //
 // Latency: 0 cycles for jobs and gets, 1 and what goes first for the rest. Throughput: one move per cycle.
 

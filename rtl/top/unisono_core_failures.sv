@@ -1,8 +1,8 @@
-// Errors end their call, the first of each: what may go wrong says so in the cycle in which it does, and each slot keeps
-// the first. They are told one at a time.
+// Errors end their call, the first of each: what may go wrong says so in the cycle in which it does, and each slot
+// keeps the first. They are told one at a time.
 //
-// Of several causes of one slot in one cycle the one of the lowest number counts. An error that comes while an earlier one
-// of its slot still waits is told in its stead. Nothing of a slot that is cleared is told.
+// Of several causes of one slot in one cycle the one of the lowest number counts. An error that comes while an earlier
+// one of its slot still waits is told in its stead. Nothing of a slot that is cleared is told.
 //
 // Latency: 1 cycle. Throughput: an error per cycle.
 

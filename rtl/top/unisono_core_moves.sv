@@ -1,6 +1,6 @@
 // From a move as a program gives it to one that can enter its window: members of its lists are looked up, counts and
-// offsets that stand in params are read, regions that are streams are named, and it is checked and unpacked. The end of a
-// program follows its moves.
+// offsets that stand in params are read, regions that are streams are named, and it is checked and unpacked. The end of
+// a program follows its moves.
 //
 // Latency, throughput: see its parts.
 

@@ -1,5 +1,5 @@
-// What peers are told about puts and gets: answers to their puts first, which never wait for anything of this engine, then
-// refusals of their gets, then gets of this engine.
+// What peers are told about puts and gets: answers to their puts first, which never wait for anything of this engine,
+// then refusals of their gets, then gets of this engine.
 //
 // Latency: none. Throughput: a notice per cycle.
 

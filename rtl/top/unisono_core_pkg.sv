@@ -27,19 +27,17 @@ package unisono_core_pkg;
     error_code_e code;
   } cause_t;
 
+  // Whose buffer is free again: the peer is owed a credit.
+  typedef struct packed {
+    communicator_t communicator;
+    rank_t peer;
+  } owed_t;
+
   // What the transport is asked for: space for a segment on a session.
   typedef struct packed {
     session_t session;
     segment_bytes_t bytes;
   } question_t;
-
-  // A message about a put or a get of a peer has come, and what its window says to it.
-  typedef struct packed {
-    received_t message;
-    logic fits;
-    address_t address;
-    segment_bytes_t segment;      // the longest of the communicator
-  } heard_t;
 
   // What becomes of a peer's put.
   typedef struct packed {
@@ -94,5 +92,19 @@ package unisono_core_pkg;
   } entering_t;
 
   typedef logic [Calls-1:0][EntryWidth:0] rooms_t;
+
+  // What a move would take from a kernel's stream and give to one, and what its next segment does take and give.
+  typedef struct packed {
+    stream_use_t source;
+    stream_use_t sink;
+    message_bytes_t bytes;
+  } stream_ask_t;
+  typedef struct packed {
+    logic source;
+    logic sink;
+    logic first;
+    logic last;
+    segment_bytes_t bytes;
+  } stream_take_t;
 
 endpackage

@@ -1,5 +1,6 @@
-// Puts and gets: those of this engine, gets of peers, which are served beside the dispatcher, and what peers are told about
-// both. The data itself goes through lanes, and past the receive-buffer manager to memory.
+// Puts and gets: those of this engine, gets of peers, which are served beside the dispatcher, what peers write to
+// memory themselves, which goes past the receive-buffer manager, and what peers are told about all that. What is sent
+// goes through lanes.
 //
 // Latency, throughput: see its parts.
 
@@ -24,18 +25,30 @@ module unisono_core_remote
   input  logic          begin_valid_i,
   input  operation_t    begin_i,
 
-  // What has come: messages, data of a get, and what became of a peer's put.
-  input  logic          heard_valid_i,
-  output logic          heard_ready_o,
-  input  heard_t        heard_i,
-  input  logic          landed_valid_i,
-  input  slot_t         landed_slot_i,
-  input  logic          landed_error_i,
-  input  slot_t         landing_slot_i,
-  output landing_t      landing_o,
-  input  logic          answer_valid_i,
-  output logic          answer_ready_o,
-  input  put_answer_t   answer_i,
+  // What has come. The rest passes, to the receive-buffer manager, whose writes share the way to memory; the words of
+  // payloads go beside.
+  input  logic           received_valid_i,
+  output logic           received_ready_o,
+  input  received_t      received_i,
+  input  logic           payload_valid_i, payload_last_i,
+  output logic           payload_ready_o,
+  output logic           pass_received_valid_o, pass_payload_valid_o,
+  input  logic           pass_received_ready_i, pass_payload_ready_i,
+  input  logic           buffer_command_valid_i, buffer_valid_i,
+  output logic           buffer_command_ready_o, buffer_ready_o,
+  input  address_t       buffer_command_address_i,
+  input  segment_bytes_t buffer_command_bytes_i,
+  output logic           buffer_written_o, buffer_error_o,
+  output logic           write_command_valid_o, write_valid_o,
+  input  logic           write_command_ready_i, write_ready_i,
+  output address_t       write_command_address_o,
+  output segment_bytes_t write_command_bytes_o,
+  input  logic           written_valid_i, written_error_i,
+
+  // The window of a communicator, in the same cycle.
+  output communicator_t window_communicator_o,
+  input  binding_t      window_i,
+  input  segment_bytes_t window_segment_i,
 
   output logic          notice_valid_o,
   input  logic          notice_ready_i,
@@ -63,20 +76,44 @@ module unisono_core_remote
   input  logic          space_granted_i
 );
 
+  logic heard_valid, heard_ready, landed_valid, landed_error, answer_valid, answer_ready;
+  received_t heard;
+  logic heard_fits;
+  address_t heard_address;
+  segment_bytes_t heard_segment;
+  slot_t landed_slot, landing_slot;
+  landing_t landing;
+  put_answer_t answer;
   logic is_get, operations_ready, responder_ready, request_valid, request_ready, refuse_valid, refuse_ready;
   logic serve_asks, serve_ready, serve_answer;
   get_request_t request;
   get_refusal_t refuse;
   question_t serve_question;
 
-  assign is_get = heard_i.message.header.tag == 32'(ControlKindGet);
-  assign heard_ready_o = is_get ? responder_ready : operations_ready;
+  unisono_window_writes u_window_writes (
+    .clk_i, .rst_ni, .received_valid_i, .received_ready_o, .received_i, .payload_valid_i, .payload_ready_o,
+    .payload_last_i, .pass_received_valid_o, .pass_received_ready_i, .pass_payload_valid_o, .pass_payload_ready_i,
+    .window_communicator_o, .window_i, .window_segment_i, .landing_slot_o(landing_slot), .landing_i(landing),
+    .buffer_command_valid_i, .buffer_command_ready_o, .buffer_command_address_i, .buffer_command_bytes_i,
+    .buffer_valid_i, .buffer_ready_o, .buffer_written_o, .buffer_error_o,
+    .write_command_valid_o, .write_command_ready_i, .write_command_address_o, .write_command_bytes_o,
+    .write_valid_o, .write_ready_i, .written_valid_i, .written_error_i,
+    .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_communicator_o(answer.communicator),
+    .answer_peer_o(answer.peer), .answer_sequence_o(answer.sequence_), .answer_code_o(answer.code),
+    .heard_valid_o(heard_valid), .heard_ready_i(heard_ready), .heard_o(heard),
+    .heard_fits_o(heard_fits), .heard_address_o(heard_address), .heard_segment_o(heard_segment),
+    .landed_valid_o(landed_valid), .landed_slot_o(landed_slot), .landed_error_o(landed_error)
+  );
+
+  assign is_get = heard.header.tag == 32'(ControlKindGet);
+  assign heard_ready = is_get ? responder_ready : operations_ready;
 
   unisono_remote_operations u_operations (
     .clk_i, .rst_ni, .clear_valid_i, .clear_slot_i, .contexts_i, .generations_i,
     .ask_id_i, .busy_o, .generation_o, .begin_valid_i, .begin_i,
-    .heard_valid_i(heard_valid_i && !is_get), .heard_ready_o(operations_ready), .heard_i(heard_i.message),
-    .landed_valid_i, .landed_slot_i, .landed_error_i, .landing_slot_i, .landing_o,
+    .heard_valid_i(heard_valid && !is_get), .heard_ready_o(operations_ready), .heard_i(heard),
+    .landed_valid_i(landed_valid), .landed_slot_i(landed_slot), .landed_error_i(landed_error),
+    .landing_slot_i(landing_slot), .landing_o(landing),
     .request_valid_o(request_valid), .request_ready_i(request_ready),
     .request_communicator_o(request.communicator), .request_peer_o(request.peer), .request_dtype_o(request.dtype),
     .request_offset_o(request.offset), .request_bytes_o(request.bytes), .request_slot_o(request.slot),
@@ -87,8 +124,8 @@ module unisono_core_remote
 
   unisono_get_responder u_responder (
     .clk_i, .rst_ni,
-    .heard_valid_i(heard_valid_i && is_get), .heard_ready_o(responder_ready), .heard_i(heard_i.message),
-    .heard_fits_i(heard_i.fits), .heard_address_i(heard_i.address), .heard_segment_i(heard_i.segment),
+    .heard_valid_i(heard_valid && is_get), .heard_ready_o(responder_ready), .heard_i(heard),
+    .heard_fits_i(heard_fits), .heard_address_i(heard_address), .heard_segment_i(heard_segment),
     .space_valid_o(serve_asks), .space_ready_i(serve_ready), .space_session_o(serve_question.session),
     .space_bytes_o(serve_question.bytes), .space_answer_i(serve_answer), .space_granted_i,
     .job_valid_o(serve_valid_o), .job_ready_i(serve_ready_i), .job_o(serve_o),
@@ -103,7 +140,7 @@ module unisono_core_remote
   );
 
   unisono_core_notices u_notices (
-    .answer_valid_i, .answer_ready_o, .answer_i,
+    .answer_valid_i(answer_valid), .answer_ready_o(answer_ready), .answer_i(answer),
     .refuse_valid_i(refuse_valid), .refuse_ready_o(refuse_ready), .refuse_i(refuse),
     .request_valid_i(request_valid), .request_ready_o(request_ready), .request_i(request),
     .notice_valid_o, .notice_ready_i, .notice_o

@@ -1,5 +1,5 @@
-// Places in each window for moves that are still to come: those that were taken and have not entered their window yet need
-// theirs.
+// Places in each window for moves that are still to come: those that were taken and have not entered their window yet
+// need theirs.
 //
 // Latency: 1 cycle. Throughput: a move that is taken, and one that enters, per cycle.
 

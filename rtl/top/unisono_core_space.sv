@@ -1,5 +1,5 @@
-// Two ask the transport for space: the dispatcher, and what serves gets of peers. The transport answers one question at a
-// time; the dispatcher's go first, and between two of them there is time for the other one's.
+// Two ask the transport for space: the dispatcher, and what serves gets of peers. The transport answers one question at
+// a time; the dispatcher's go first, and between two of them there is time for the other one's.
 //
 // Latency: none. Throughput: a question in the cycle after an answer.
 

@@ -1,6 +1,6 @@
-// The windows: moves from their entering to their retiring. The scoreboard holds a move back until what it depends on is
-// done; those that follow others by segments hear of each; and point to point, the messages of a pair are announced in the
-// order in which the moves of their calls came.
+// The windows: moves from their entering to their retiring. The scoreboard holds a move back until what it depends on
+// is done; those that follow others by segments hear of each; and point to point, the messages of a pair are announced
+// in the order in which the moves of their calls came.
 //
 // Latency, throughput: see its parts.
 
