@@ -261,7 +261,7 @@ module unisono_cclo_core
   pool_index_t pool_index;
   rank_t pool_word, order_peer;
   logic wake_valid, wake_ready, owed_in_valid;
-  owed_t owed_in, owed_out;
+  member_t owed_in, owed_out;
   logic grant_valid, grant_ready, post_valid, post_ready, head_valid, head_answer, take_valid, take_ready;
   logic kick_valid, kick_ready, offer_valid, offer_answer, offer_accepted, job_valid, job_lane;
   logic [1:0] lane_ready, order_busy;
@@ -315,7 +315,8 @@ module unisono_cclo_core
     .held_i(send_held), .announced_o(announced),
     .binding_slot_o(dispatcher_slot), .binding_region_o(dispatcher_region), .binding_asks_o(dispatcher_asks), .binding_i,
     .peer_communicator_o(peer_communicator_o[0]), .peer_rank_o(peer_rank_o[0]), .peer_i(peer_i[0]),
-    .credit_take_o, .credit_keep_o, .credit_ready_i, .credit_communicator_o, .credit_peer_o, .credit_answer_i, .credit_granted_i,
+    .credit_take_o, .credit_keep_o, .credit_ready_i, .credit_communicator_o, .credit_peer_o, .credit_answer_i,
+    .credit_granted_i,
     .credit_back_o, .credit_back_ready_i,
     .credit_event_valid_i, .credit_event_ready_o, .credit_event_communicator_i, .credit_event_peer_i,
     .adopt_valid_o(adopt_valid), .adopt_pair_o(adopt_pair), .adopt_ready_i(adopt_ready),
@@ -469,7 +470,7 @@ module unisono_cclo_core
   // Credits that are owed wait while the table of credits is set up.
   assign owed_communicator_o = owed_out.communicator;
   assign owed_peer_o = owed_out.peer;
-  unisono_fifo #(.Width($bits(owed_t)), .Depth(Buffers)) u_owed (
+  unisono_fifo #(.Width($bits(member_t)), .Depth(Buffers)) u_owed (
     .clk_i, .rst_ni, .in_valid_i(owed_in_valid), .in_ready_o(), .in_data_i(owed_in),
     .out_valid_o(owed_valid_o), .out_ready_i(owed_ready_i), .out_data_o(owed_out), .count_o()
   );

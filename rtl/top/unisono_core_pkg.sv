@@ -1,4 +1,5 @@
-// What the parts of the core say to each other, beside what unisono_dmp_pkg has for the dispatcher, lanes and buffers.
+// What the parts of the core, and of the engine around it, say to each other, beside what unisono_dmp_pkg has for the
+// dispatcher, lanes and buffers.
 
 package unisono_core_pkg;
 
@@ -27,11 +28,11 @@ package unisono_core_pkg;
     error_code_e code;
   } cause_t;
 
-  // Whose buffer is free again: the peer is owed a credit.
+  // A member of a communicator.
   typedef struct packed {
     communicator_t communicator;
     rank_t peer;
-  } owed_t;
+  } member_t;
 
   // What the transport is asked for: space for a segment on a session.
   typedef struct packed {
@@ -106,5 +107,13 @@ package unisono_core_pkg;
     logic last;
     segment_bytes_t bytes;
   } stream_take_t;
+
+  // What Tx, Rx and the transport do in this cycle, for counters.
+  typedef struct packed {
+    logic tx_word;
+    logic rx_word;
+    logic stalls_data;      // a message has begun whose words no lane gives
+    logic stalls_network;
+  } wire_events_t;
 
 endpackage
