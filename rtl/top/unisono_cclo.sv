@@ -2,20 +2,17 @@
 //
 // A host sees the exchange memory (spec/exchange.yaml) behind AXI4-Lite; kernels give calls and get answers on streams;
 // memory is reached by AXI4 masters; segments go out and come in through the channels of a transport (POE), which stands
-// outside: unisono_cclo_frame has the one of the simulated network. Nothing here has state but what belongs to
-// translating between the blocks.
+// outside: unisono_cclo_frame has the one of the simulated network.
 //
 // Latency, throughput: docs/rtl/cclo.md.
 
-// Records carry more than one block looks at, and not every output of a part is needed here.
-// verilator lint_off UNUSEDSIGNAL
+// Not every output of a part is needed here.
 // verilator lint_off PINCONNECTEMPTY
 
 module unisono_cclo
   import unisono_spec_pkg::*;
   import unisono_cclo_pkg::*;
-  import unisono_dmp_pkg::PoolWords;
-  import unisono_dmp_pkg::pool_index_t;
+  import unisono_core_pkg::*;
 #(
   parameter int unsigned DataBytes = 64,
   parameter int unsigned ClockMHz = 250,
@@ -176,7 +173,6 @@ module unisono_cclo
 
   localparam int unsigned MapWidth = $clog2(ExchangeBytes);
   localparam int unsigned RegWidth = 11;
-  localparam int unsigned RoomWidth = $clog2(Window + 1);
   localparam int unsigned PlaceWidth = CommunicatorWidth + 3;
   localparam int unsigned LoadWidth = $clog2(CpuMemoryBytes / 4);
   // Who gives calls besides the host: kernels, and behind them what receives messages to stream ports.
@@ -201,32 +197,37 @@ module unisono_cclo
 
   // --------------------------------------------------------------------------------------- call front end
 
-  logic engine_rst_n, run, ready, tick;
-  logic work_valid, work_ready, step_valid, ended_valid, cpu_fail_valid;
+  logic engine_rst_n, run, ready;
+  logic work_valid, work_ready, work_newest, step_valid, move_valid, move_ready, move_end;
   logic [1:0] work_kind;
-  slot_t work_slot, step_slot, cpu_fail_slot, move_slot;
-  error_code_e cpu_fail_code;
+  slot_t work_slot, step_slot, move_slot;
+  cause_t cpu_fails;
   logic [SlotWidth+3:0] descriptor_address;
   logic [63:0] descriptor_data;
   unisono_call_pkg::call_quad_t descriptor_quad, store_data;
   unisono_call_pkg::call_quad_index_t store_quad;
-  logic store_valid, work_newest;
-  logic firmware_valid, firmware_write, firmware_answer;
+  logic store_valid, firmware_valid, firmware_write;
+  // Of its address the microcontroller's memory has only the lower bits.
+  // verilator lint_off UNUSEDSIGNAL
   logic [29:0] firmware_address;
+  // verilator lint_on UNUSEDSIGNAL
   logic [31:0] firmware_data, firmware_read;
   slot_t binding_slot;
   region_e binding_region;
   binding_t binding;
-  logic [Calls-1:0][RoomWidth-1:0] room, item_room;
-  logic finished_valid, fail_valid, clear_valid, clear_failed, clear_done;
-  slot_t finished_slot, fail_slot, clear_slot;
-  error_code_e fail_code;
-  logic [Calls-1:0] active, failing, src_stream, dst_stream;
-  unisono_cclo_pkg::stream_port_t [Calls-1:0] src_port, dst_port;
+  rooms_t room, item_room;
+  logic finished_valid, clear_valid, clear_failed, clear_done;
+  slot_t finished_slot, clear_slot;
+  logic [Calls-1:0] active, failing;
+  stream_regions_t streams;
   unisono_call_pkg::generation_t [Calls-1:0] generation;
   unisono_call_pkg::call_fault_t [1:0] fault;
-  logic fetch_fail_valid;
-  slot_t fetch_fail_slot;
+  logic fail_valid, fetch_fail_valid;
+  slot_t fail_slot, fetch_fail_slot;
+  // Of error codes there are fewer than 256.
+  // verilator lint_off UNUSEDSIGNAL
+  error_code_e fail_code;
+  // verilator lint_on UNUSEDSIGNAL
   logic table_write, table_read, table_ready, table_valid, communicator_changed;
   logic [MapWidth-1:2] table_address;
   logic [31:0] table_data, table_answer;
@@ -235,15 +236,14 @@ module unisono_cclo
   logic [63:0] counter;
   logic call_ended, call_ended_failed;
   logic [Calls-1:0][31:0] slot_call_id;
-
   logic [63:0] window_address, window_bytes;
   logic program_valid, program_ready;
   logic [2:0] program_word;
   logic [31:0] program_data, program_state;
   logic [LoadedPrograms-1:0] program_loaded;
 
-  assign fault[0] = '{slot: fail_slot, generation: generation[fail_slot], code: fail_code[7:0]};
   localparam error_code_e ProgramUnread = ErrorCodeInternal;
+  assign fault[0] = '{slot: fail_slot, generation: generation[fail_slot], code: fail_code[7:0]};
   assign fault[1] = '{slot: fetch_fail_slot, generation: generation[fetch_fail_slot], code: ProgramUnread[7:0]};
 
   logic [Callers-1:0] caller_valid, caller_ready, caller_last, caller_answer, caller_answer_ready;
@@ -257,44 +257,19 @@ module unisono_cclo
   received_t heard;
   communicator_t begins_communicator;
 
-  assign caller_valid[KernelPorts-1:0] = call_valid_i;
-  assign caller_last[KernelPorts-1:0] = call_last_i;
-  assign caller_data[KernelPorts-1:0] = call_data_i;
-  assign caller_keep[KernelPorts-1:0] = call_keep_i;
-  assign caller_answer_ready[KernelPorts-1:0] = answer_ready_i;
-  assign caller_start_ready[KernelPorts-1:0] = kernel_start_ready_i;
-  assign caller_done[KernelPorts-1:0] = kernel_done_valid_i;
-  assign caller_done_code[KernelPorts-1:0] = kernel_done_code_i;
-  assign call_ready_o = caller_ready[KernelPorts-1:0];
-  assign answer_valid_o = caller_answer[KernelPorts-1:0];
-  assign answer_data_o = caller_answer_data[KernelPorts-1:0];
-  assign kernel_start_valid_o = caller_start[KernelPorts-1:0];
-  assign kernel_start_data_o = caller_start_data[KernelPorts-1:0];
-
-  if (StreamPorts > 0) begin : gen_port_receiver
-    unisono_port_receiver #(
-      .StreamPorts(StreamPorts), .DataBytes(DataBytes), .Depth(unisono_dmp_pkg::Buffers + 32)
-    ) u_port_receiver (
-      .clk_i, .rst_ni(engine_rst_n),
-      .heard_valid_i(heard_valid), .heard_i(heard),
-      .begins_valid_i(begins_valid), .begins_communicator_i(begins_communicator),
-      .call_valid_o(caller_valid[KernelPorts]), .call_ready_i(caller_ready[KernelPorts]),
-      .call_data_o(caller_data[KernelPorts]), .call_last_o(caller_last[KernelPorts]),
-      .answer_valid_i(caller_answer[KernelPorts]), .answer_i(caller_answer_data[KernelPorts])
-    );
-    assign caller_keep[KernelPorts] = '1;
-    assign caller_answer_ready[KernelPorts] = 1'b1;
-    // It is no kernel: a call that starts one of this number ends at once.
-    localparam error_code_e NoKernel = ErrorCodeInvalidArgument;
-    logic asked_q;
-    always_ff @(posedge clk_i) begin
-      if (!engine_rst_n) asked_q <= 1'b0;
-      else asked_q <= caller_start[KernelPorts] && !asked_q;
-    end
-    assign caller_start_ready[KernelPorts] = !asked_q;
-    assign caller_done[KernelPorts] = asked_q;
-    assign caller_done_code[KernelPorts] = NoKernel;
-  end
+  unisono_cclo_callers #(.DataBytes(DataBytes), .KernelPorts(KernelPorts), .StreamPorts(StreamPorts)) u_callers (
+    .clk_i, .rst_ni(engine_rst_n), .heard_valid_i(heard_valid), .heard_i(heard),
+    .begins_valid_i(begins_valid), .begins_communicator_i(begins_communicator),
+    .call_valid_i, .call_ready_o, .call_data_i, .call_keep_i, .call_last_i,
+    .answer_valid_o, .answer_ready_i, .answer_data_o,
+    .start_valid_o(kernel_start_valid_o), .start_ready_i(kernel_start_ready_i), .start_data_o(kernel_start_data_o),
+    .done_valid_i(kernel_done_valid_i), .done_code_i(kernel_done_code_i),
+    .all_valid_o(caller_valid), .all_ready_i(caller_ready), .all_data_o(caller_data), .all_keep_o(caller_keep),
+    .all_last_o(caller_last), .all_answer_valid_i(caller_answer), .all_answer_ready_o(caller_answer_ready),
+    .all_answer_data_i(caller_answer_data), .all_start_valid_i(caller_start),
+    .all_start_ready_o(caller_start_ready), .all_start_data_i(caller_start_data),
+    .all_done_valid_o(caller_done), .all_done_code_o(caller_done_code)
+  );
 
   unisono_call_front #(
     .KernelPorts(Callers),
@@ -324,8 +299,8 @@ module unisono_cclo
     .kernel_done_valid_i(caller_done), .kernel_done_code_i(caller_done_code),
     .work_valid_o(work_valid), .work_ready_i(work_ready), .work_kind_o(work_kind), .work_slot_o(work_slot),
     .item_done_valid_i(step_valid), .item_done_slot_i(step_slot),
-    .ended_valid_i(ended_valid), .ended_slot_i(move_slot),
-    .cpu_fail_valid_i(cpu_fail_valid), .cpu_fail_slot_i(cpu_fail_slot), .cpu_fail_code_i(cpu_fail_code),
+    .ended_valid_i(move_valid && move_ready && move_end), .ended_slot_i(move_slot),
+    .cpu_fail_valid_i(cpu_fails.valid), .cpu_fail_slot_i(cpu_fails.slot), .cpu_fail_code_i(cpu_fails.code),
     .descriptor_slot_i(descriptor_address[4+:SlotWidth]), .descriptor_row_i(descriptor_address[3:0]),
     .descriptor_data_o(descriptor_data), .descriptor_quad_o(descriptor_quad),
     .store_valid_o(store_valid), .store_quad_o(store_quad), .store_data_o(store_data), .work_newest_o(work_newest),
@@ -339,9 +314,9 @@ module unisono_cclo
     .fault_valid_i({fetch_fail_valid, fail_valid}), .fault_i(fault),
     .clear_valid_o(clear_valid), .clear_slot_o(clear_slot), .clear_failed_o(clear_failed),
     .clear_done_i(clear_done),
-    .src_stream_o(src_stream), .dst_stream_o(dst_stream),
-    .src_port_o(src_port), .dst_port_o(dst_port), .active_o(active), .failing_o(failing), .generation_o(generation),
-    .engine_rst_no(engine_rst_n), .ready_i(ready), .tick_o(tick),
+    .src_stream_o(streams.src), .dst_stream_o(streams.dst),
+    .src_port_o(streams.src_port), .dst_port_o(streams.dst_port), .active_o(active), .failing_o(failing), .generation_o(generation),
+    .engine_rst_no(engine_rst_n), .ready_i(ready), .tick_o(),
     .eager_limit_o(), .segment_bytes_o(), .rx_buffer_count_o(), .rx_buffer_bytes_o(),
     .window_address_o(window_address), .window_bytes_o(window_bytes),
     .table_write_o(table_write), .table_read_o(table_read), .table_address_o(table_address),
@@ -353,133 +328,42 @@ module unisono_cclo
 
   // -------------------------------------------------------------------------------------- microcontroller
 
-  logic cpu_run, move_valid, move_ready, move_end, list_valid, context_valid;
+  logic pool_write, context_valid, context_local;
   move_t move;
-  slot_t list_slot, context_slot;
-  pool_index_t list_index;
-  logic [23:0] list_word;
-  unisono_cpu_pkg::work_t work;
-  logic [Calls-1:0] step_room;
+  pool_word_t pool;
+  slot_t context_slot;
+  call_context_t context_given;
   logic [PlaceWidth-1:0] place;
   logic [31:0] place_data;
-
-  assign cpu_run = run && engine_rst_n;
-  assign work = '{kind: unisono_cpu_pkg::work_kind_e'(work_kind), slot: work_slot};
-  assign ended_valid = move_valid && move_ready && move_end;
-  for (genvar s = 0; s < int'(Calls); s++) begin : gen_room
-    assign step_room[s] = room[s] >= RoomWidth'(MovesPerStep) && !failing[s];
-  end
-
-  // A call whose next moves still come from memory is not asked for them.
-  logic rest_begin_valid, rest_want, rest_valid, rest_ready;
-  slot_t rest_begin_slot, rest_want_slot;
-  address_t rest_begin_address;
-  logic [$clog2(ProgramMoves-LoadedMoves+1)-1:0] rest_begin_moves;
-  logic [Calls-1:0] rest_here, rest_waits;
-  move_t rest_move;
   logic fetch_command_valid, fetch_command_ready, fetch_valid, fetch_ready, fetch_last, fetch_error;
   address_t fetch_address;
   segment_bytes_t fetch_bytes;
   logic [DataBytes*8-1:0] fetch_data;
-  for (genvar s = 0; s < int'(Calls); s++) begin : gen_item_room
-    assign item_room[s] = rest_waits[s] ? '0 : room[s];
-  end
 
-  logic cpu_work_valid, cpu_work_ready, cpu_step_valid, cpu_move_valid, cpu_move_ready, cpu_move_end;
-  logic cpu_list_valid, cpu_context_valid;
-  unisono_cpu_pkg::work_t cpu_work;
-  slot_t cpu_step_slot, cpu_move_slot, cpu_list_slot, cpu_context_slot;
-  move_t cpu_move;
-  pool_index_t cpu_list_index;
-  logic [23:0] cpu_list_word;
-  unisono_cpu_pkg::context_t cpu_context, context_given;
-  logic [SlotWidth+3:0] cpu_descriptor_address;
-  logic [PlaceWidth-1:0] cpu_place;
-
-  unisono_cclo_cpu #(
-    .MemoryBytes(CpuMemoryBytes),
-    .Communicators(Communicators),
-    .ListWords(PoolWords)
-  ) u_cpu (
-    .clk_i, .rst_ni, .run_i(cpu_run),
-    .load_valid_i(firmware_valid), .load_ready_o(), .load_write_i(firmware_write),
-    .load_address_i(firmware_address[LoadWidth-1:0]), .load_data_i(firmware_data),
-    .load_data_valid_o(firmware_answer), .load_data_o(firmware_read),
-    .work_valid_i(cpu_work_valid), .work_ready_o(cpu_work_ready), .work_i(cpu_work),
-    .room_i(step_room), .step_valid_o(cpu_step_valid), .step_slot_o(cpu_step_slot),
-    .descriptor_address_o(cpu_descriptor_address), .descriptor_data_i(descriptor_data),
-    .communicator_address_o(cpu_place), .communicator_data_i(place_data),
-    .move_valid_o(cpu_move_valid), .move_ready_i(cpu_move_ready), .move_o(cpu_move), .move_slot_o(cpu_move_slot),
-    .move_end_o(cpu_move_end),
-    .list_valid_o(cpu_list_valid), .list_slot_o(cpu_list_slot), .list_index_o(cpu_list_index),
-    .list_word_o(cpu_list_word),
-    .context_valid_o(cpu_context_valid), .context_slot_o(cpu_context_slot), .context_o(cpu_context),
-    .fail_valid_o(cpu_fail_valid), .fail_slot_o(cpu_fail_slot), .fail_code_o(cpu_fail_code)
-  );
-
-  unisono_replay #(.Communicators(Communicators), .ListWords(PoolWords)) u_replay (
-    .clk_i, .rst_ni(cpu_run),
-    .work_valid_i(work_valid), .work_ready_o(work_ready), .work_i(work),
+  unisono_cclo_programs #(.DataBytes(DataBytes), .CpuMemoryBytes(CpuMemoryBytes)) u_programs (
+    .clk_i, .rst_ni, .engine_rst_ni(engine_rst_n), .run_i(run),
+    .load_valid_i(firmware_valid), .load_write_i(firmware_write), .load_address_i(firmware_address[LoadWidth-1:0]),
+    .load_data_i(firmware_data), .load_data_o(firmware_read),
+    .work_valid_i(work_valid), .work_ready_o(work_ready),
+    .work_i('{kind: unisono_cpu_pkg::work_kind_e'(work_kind), slot: work_slot}), .work_newest_i(work_newest),
     .step_valid_o(step_valid), .step_slot_o(step_slot),
-    .descriptor_address_o(descriptor_address), .descriptor_quad_i(descriptor_quad),
-    .store_valid_i(store_valid), .store_quad_i(store_quad), .store_data_i(store_data), .work_newest_i(work_newest),
-    .communicator_address_o(place), .communicator_data_i(place_data),
+    .descriptor_address_o(descriptor_address), .descriptor_data_i(descriptor_data),
+    .descriptor_quad_i(descriptor_quad), .store_valid_i(store_valid), .store_quad_i(store_quad),
+    .store_data_i(store_data), .place_o(place), .place_data_i(place_data),
     .clear_valid_i(clear_valid), .clear_slot_i(clear_slot),
-    .move_valid_o(move_valid), .move_ready_i(move_ready), .move_o(move), .move_slot_o(move_slot),
-    .move_end_o(move_end),
-    .list_valid_o(list_valid), .list_slot_o(list_slot), .list_index_o(list_index), .list_word_o(list_word),
-    .context_valid_o(context_valid), .context_slot_o(context_slot), .context_o(context_given),
-    .cpu_work_valid_o(cpu_work_valid), .cpu_work_ready_i(cpu_work_ready), .cpu_work_o(cpu_work),
-    .cpu_step_valid_i(cpu_step_valid), .cpu_step_slot_i(cpu_step_slot),
-    .cpu_descriptor_address_i(cpu_descriptor_address), .cpu_communicator_address_i(cpu_place),
-    .cpu_move_valid_i(cpu_move_valid), .cpu_move_ready_o(cpu_move_ready), .cpu_move_i(cpu_move),
-    .cpu_move_slot_i(cpu_move_slot), .cpu_move_end_i(cpu_move_end),
-    .cpu_list_valid_i(cpu_list_valid), .cpu_list_slot_i(cpu_list_slot), .cpu_list_index_i(cpu_list_index),
-    .cpu_list_word_i(cpu_list_word),
-    .cpu_context_valid_i(cpu_context_valid), .cpu_context_slot_i(cpu_context_slot), .cpu_context_i(cpu_context),
-    .cpu_fail_valid_i(cpu_fail_valid), .cpu_fail_slot_i(cpu_fail_slot),
     .program_valid_i(program_valid), .program_ready_o(program_ready), .program_word_i(program_word),
     .program_data_i(program_data), .program_state_o(program_state), .program_loaded_o(program_loaded),
-    .rest_begin_valid_o(rest_begin_valid), .rest_begin_slot_o(rest_begin_slot),
-    .rest_begin_address_o(rest_begin_address), .rest_begin_moves_o(rest_begin_moves),
-    .rest_ready_i(rest_here), .rest_want_o(rest_want), .rest_want_slot_o(rest_want_slot),
-    .rest_valid_i(rest_valid), .rest_ready_o(rest_ready), .rest_move_i(rest_move), .waits_o(rest_waits),
-    .replayed_o()
+    .room_i(room), .failing_i(failing), .item_room_o(item_room),
+    .move_valid_o(move_valid), .move_ready_i(move_ready), .move_o(move), .move_slot_o(move_slot),
+    .move_end_o(move_end), .pool_write_o(pool_write), .pool_o(pool),
+    .context_valid_o(context_valid), .context_slot_o(context_slot), .context_o(context_given),
+    .context_local_o(context_local),
+    .fetch_command_valid_o(fetch_command_valid), .fetch_command_ready_i(fetch_command_ready),
+    .fetch_command_address_o(fetch_address), .fetch_command_bytes_o(fetch_bytes),
+    .fetch_valid_i(fetch_valid), .fetch_ready_o(fetch_ready), .fetch_data_i(fetch_data), .fetch_last_i(fetch_last),
+    .fetch_error_i(fetch_error), .cpu_fails_o(cpu_fails),
+    .fetch_fail_valid_o(fetch_fail_valid), .fetch_fail_slot_o(fetch_fail_slot)
   );
-
-  // Goes on while the microcontroller is stopped, for the memory answers all the same.
-  unisono_program_fetch #(.DataBytes(DataBytes)) u_program_fetch (
-    .clk_i, .rst_ni(engine_rst_n),
-    .begin_valid_i(rest_begin_valid), .begin_slot_i(rest_begin_slot), .begin_address_i(rest_begin_address),
-    .begin_moves_i(rest_begin_moves), .clear_valid_i(clear_valid), .clear_slot_i(clear_slot),
-    .ready_o(rest_here), .want_i(rest_want), .want_slot_i(rest_want_slot),
-    .out_valid_o(rest_valid), .out_ready_i(rest_ready), .out_move_o(rest_move),
-    .read_command_valid_o(fetch_command_valid), .read_command_ready_i(fetch_command_ready),
-    .read_command_address_o(fetch_address), .read_command_bytes_o(fetch_bytes),
-    .read_valid_i(fetch_valid), .read_ready_o(fetch_ready), .read_data_i(fetch_data), .read_last_i(fetch_last),
-    .read_error_i(fetch_error), .fail_valid_o(fetch_fail_valid), .fail_slot_o(fetch_fail_slot)
-  );
-
-  // Point to point, grants of several sends to one peer are told apart by a number of this engine's own.
-  logic [31:0] pair_sequence_q;
-  always_ff @(posedge clk_i) begin
-    if (!engine_rst_n) pair_sequence_q <= '0;
-    else if (context_valid && context_given.space == unisono_cpu_pkg::SpacePointToPoint) begin
-      pair_sequence_q <= pair_sequence_q + 32'd1;
-    end
-  end
-
-  call_context_t call_context;
-  logic collective;
-  assign collective = context_given.space == unisono_cpu_pkg::SpaceCollective;
-  assign call_context = '{
-    signature: context_given.signature,
-    tag: collective ? '0 : context_given.sequence_or_tag,
-    sequence_: collective ? context_given.sequence_or_tag : pair_sequence_q,
-    dtype: context_given.dtype,
-    point_to_point: context_given.space == unisono_cpu_pkg::SpacePointToPoint,
-    communicator: communicator_t'(context_given.communicator)
-  };
 
   // ------------------------------------------------------------------------------------------------ tables
 
@@ -507,15 +391,14 @@ module unisono_cclo
     if (!engine_rst_n) cleared_q <= 1'b0;
     else if (reg_ready) cleared_q <= 1'b1;
   end
-  assign ready = cleared_q && cpu_run;
+  assign ready = cleared_q && run && engine_rst_n;
 
   // --------------------------------------------------------------------------------------------- data path
 
   logic [unisono_dmp_pkg::BufferWidth:0] free_buffers;
   unisono_observe_pkg::events_t engine_events;
   move_record_t retired_record;
-  // Counters and the trace's clock go on through a soft reset.
-  logic [47:0] cycle_q;
+  logic [47:0] cycle;
 
   unisono_cclo_engine #(
     .DataBytes(DataBytes),
@@ -528,16 +411,17 @@ module unisono_cclo
     .stream_in_valid_i, .stream_in_ready_o, .stream_in_data_i, .stream_in_keep_i, .stream_in_last_i,
     .stream_out_valid_o, .stream_out_ready_i, .stream_out_data_o, .stream_out_keep_o, .stream_out_last_o,
     .stream_out_cut_o,
-    .src_stream_i(src_stream), .dst_stream_i(dst_stream), .src_port_i(src_port), .dst_port_i(dst_port),
+    .src_stream_i(streams.src), .dst_stream_i(streams.dst), .src_port_i(streams.src_port),
+    .dst_port_i(streams.dst_port),
     .move_valid_i(move_valid), .move_ready_o(move_ready), .move_slot_i(move_slot), .move_i(move),
     .move_end_i(move_end),
-    .pool_write_i(list_valid), .pool_write_slot_i(list_slot), .pool_write_index_i(list_index),
-    .pool_write_word_i(list_word[RankWidth-1:0]),
+    .pool_write_i(pool_write), .pool_write_slot_i(pool.slot), .pool_write_index_i(pool.index),
+    .pool_write_word_i(pool.word),
     .room_o(room), .finished_valid_o(finished_valid), .finished_slot_o(finished_slot),
     .clear_valid_i(clear_valid), .clear_slot_i(clear_slot), .clear_failed_i(clear_failed),
     .clear_done_o(clear_done), .free_buffers_o(free_buffers),
-    .context_valid_i(context_valid), .context_slot_i(context_slot), .context_i(call_context),
-    .context_local_i(context_given.space == unisono_cpu_pkg::SpaceLocal),
+    .context_valid_i(context_valid), .context_slot_i(context_slot), .context_i(context_given),
+    .context_local_i(context_local),
     .binding_slot_o(binding_slot), .binding_region_o(binding_region), .binding_i(binding),
     .fail_valid_o(fail_valid), .fail_slot_o(fail_slot), .fail_code_o(fail_code),
     .reg_valid_i(reg_valid), .reg_ready_o(reg_ready), .reg_write_i(reg_write), .reg_word_i(reg_word),
@@ -563,68 +447,21 @@ module unisono_cclo
     .m_axi_awid, .m_axi_awaddr, .m_axi_awlen, .m_axi_awsize, .m_axi_awburst, .m_axi_awvalid, .m_axi_awready,
     .m_axi_wdata, .m_axi_wstrb, .m_axi_wlast, .m_axi_wvalid, .m_axi_wready,
     .m_axi_bid, .m_axi_bresp, .m_axi_bvalid, .m_axi_bready,
-    .cycle_i(cycle_q), .events_o(engine_events), .record_valid_o, .record_o(retired_record)
+    .cycle_i(cycle), .events_o(engine_events), .record_valid_o, .record_o(retired_record)
   );
 
   // ---------------------------------------------------------------------------------------------- counters
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) cycle_q <= '0;
-    else cycle_q <= cycle_q + (Skips ? 48'(cycles_i) : 48'd1);
-  end
-
-  // Items given to the microcontroller and not done. Those about tables have no end that is told.
-  logic item_taken;
-  logic [2:0] items_q;
-  assign item_taken = work_valid && work_ready;
-  always_ff @(posedge clk_i) begin
-    if (!engine_rst_n) items_q <= '0;
-    else items_q <= items_q + 3'(item_taken && work_kind != unisono_call_pkg::WorkControl) - 3'(step_valid);
-  end
-
-  // Programs that have more moves than were emitted.
-  logic [Calls-1:0] unfinished_q;
-  always_ff @(posedge clk_i) begin
-    if (!engine_rst_n) begin
-      unfinished_q <= '0;
-    end else begin
-      if (ended_valid) unfinished_q[move_slot] <= 1'b0;
-      if (clear_valid) unfinished_q[clear_slot] <= 1'b0;
-      if (context_valid) unfinished_q[context_slot] <= 1'b1;
-    end
-  end
-  logic no_room;
-  always_comb begin
-    no_room = 1'b0;
-    for (int unsigned s = 0; s < Calls; s++) begin
-      no_room |= unfinished_q[s] && room[s] < RoomWidth'(MovesPerStep);
-    end
-  end
-
-  always_comb begin
-    events_o = engine_events;
-    events_o[CounterCycles] = 1'b1;
-    events_o[CounterBusy] = active != '0;
-    events_o[CounterDescriptorWords] = |(call_valid_i & call_ready_o);
-    events_o[CounterCalls] = context_valid;
-    events_o[CounterCallsCompleted] = call_ended && !call_ended_failed;
-    events_o[CounterCallsFailed] = call_ended && call_ended_failed;
-    events_o[CounterAnswers] = |(answer_valid_o & answer_ready_i);
-    events_o[CounterCpuItems] = item_taken;
-    events_o[CounterCpuBusy] = items_q != '0;
-    events_o[CounterMoves] = move_valid && move_ready && !move_end;
-    events_o[CounterStallWindow] = items_q == '0 && no_room;
-  end
-
-  unisono_counters #(.LevelWidth(unisono_dmp_pkg::BufferWidth + 1), .Skips(Skips)) u_counters (
-    .clk_i, .rst_ni, .cycles_i, .events_i(events_o),
-    .level_i((unisono_dmp_pkg::BufferWidth + 1)'(unisono_dmp_pkg::Buffers) - free_buffers),
-    .read_i(counter_read), .index_i(counter_index), .value_o(counter)
+  unisono_cclo_observe #(.Skips(Skips)) u_observe (
+    .clk_i, .rst_ni, .engine_rst_ni(engine_rst_n), .cycles_i, .cycle_o(cycle),
+    .busy_i(active != '0), .descriptor_i(|(call_valid_i & call_ready_o)), .begins_i(context_valid),
+    .begins_slot_i(context_slot), .ended_i(call_ended), .ended_failed_i(call_ended_failed),
+    .answers_i(|(answer_valid_o & answer_ready_i)), .call_id_i(slot_call_id),
+    .item_i(work_valid && work_ready), .item_of_call_i(work_kind != unisono_call_pkg::WorkControl),
+    .step_i(step_valid), .move_i(move_valid && move_ready), .move_end_i(move_end), .move_slot_i(move_slot),
+    .clear_valid_i(clear_valid), .clear_slot_i(clear_slot), .room_i(room),
+    .events_i(engine_events), .record_i(retired_record), .free_buffers_i(free_buffers),
+    .events_o, .record_o, .read_i(counter_read), .index_i(counter_index), .value_o(counter)
   );
-
-  always_comb begin
-    record_o = retired_record;
-    record_o.call_id = slot_call_id[retired_record.slot[SlotWidth-1:0]];
-  end
 
 endmodule
