@@ -142,98 +142,22 @@ module unisono_memory_read #(
     .count_o    (unused_contexts)
   );
 
-  // ---------------------------------------------------------------- requests
-
-  logic                    burst_valid, burst_ready;
-  logic [AddressWidth-1:0] burst_address;
-  logic [7:0]              burst_length;
-  logic                    unused_burst_last;
-
-  unisono_memory_bursts #(
-    .DataBytes(DataBytes),
-    .AddressWidth(AddressWidth),
-    .BurstBeats(BurstBeats)
-  ) u_bursts (
-    .clk_i,
-    .rst_ni,
-    .cmd_valid_i    (cmd_valid_i && context_ready && !cmd_empty),
-    .cmd_ready_o    (split_ready),
-    .cmd_address_i,
-    .cmd_bytes_i,
-    .burst_valid_o  (burst_valid),
-    .burst_ready_i  (burst_ready),
-    .burst_address_o(burst_address),
-    .burst_length_o (burst_length),
-    .burst_last_o   (unused_burst_last)
-  );
-
-  // The buffer is a ring of words; bursts own consecutive stretches of it, in order of request.
-  // Invariant: words_q words from read_pointer_q on belong to the slots_q bursts in flight.
-  logic [PointerWidth-1:0] request_pointer_q, read_pointer_q;
-  logic [PointerWidth:0]   words_q;
-  logic [IdWidth:0]        slots_q;
-  logic [IdWidth-1:0]      request_slot_q, read_slot_q;
-  logic                    room, request, request_ready;
-  logic                    issue, issue_beat, slot_end;
-
-  assign room        = words_q <= (PointerWidth + 1)'(BufferWords - BurstBeats) &&
-                       !slots_q[IdWidth];  // full at a power of two
-  assign burst_ready = room && request_ready;
-  assign request     = burst_valid && burst_ready;
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      request_pointer_q <= '0;
-      request_slot_q    <= '0;
-      read_pointer_q    <= '0;
-      read_slot_q       <= '0;
-      words_q           <= '0;
-      slots_q           <= '0;
-    end else begin
-      if (request) begin
-        request_pointer_q <= request_pointer_q + PointerWidth'(burst_length) + PointerWidth'(1);
-        request_slot_q    <= request_slot_q + 1'b1;
-      end
-      if (issue_beat) begin
-        read_pointer_q <= read_pointer_q + 1'b1;
-      end
-      if (issue_beat && slot_end) begin
-        read_slot_q <= read_slot_q + 1'b1;
-      end
-      words_q <= words_q + (request ? (PointerWidth + 1)'(burst_length) + 1'b1 : '0) -
-                 (PointerWidth + 1)'(issue_beat);
-      slots_q <= slots_q + (IdWidth + 1)'(request) - (IdWidth + 1)'(issue_beat && slot_end);
-    end
-  end
-
-  unisono_skid #(
-    .Width(IdWidth + AddressWidth + 8)
-  ) u_request (
-    .clk_i,
-    .rst_ni,
-    .in_valid_i (burst_valid && room),
-    .in_ready_o (request_ready),
-    .in_data_i  ({request_slot_q, burst_address, burst_length}),
-    .out_valid_o(m_axi_arvalid),
-    .out_ready_i(m_axi_arready),
-    .out_data_o ({m_axi_arid, m_axi_araddr, m_axi_arlen})
-  );
-
-  assign m_axi_arsize  = 3'(OffsetWidth);
-  assign m_axi_arburst = 2'b01;  // INCR
-
-  // ---------------------------------------------------------------- answers
+  // ---------------------------------------------------------------- requests and answers
 
   typedef struct packed {
     logic                 error;
     logic [DataWidth-1:0] data;
   } beat_t;
 
-  logic               answer_valid_q;
-  logic [IdWidth-1:0] answer_id_q;
-  beat_t              answer_q;
+  logic                    answer_valid_q;
+  logic [IdWidth-1:0]      answer_id_q;
+  beat_t                   answer_q;
+  logic [PointerWidth-1:0] answer_place, place;
+  logic                    arrived, issue, issue_beat, slot_end;
 
-  assign m_axi_rready = 1'b1;
+  assign m_axi_rready  = 1'b1;
+  assign m_axi_arsize  = 3'(OffsetWidth);
+  assign m_axi_arburst = 2'b01;  // INCR
 
   always_ff @(posedge clk_i) begin
     answer_valid_q <= m_axi_rvalid && rst_ni;
@@ -241,76 +165,31 @@ module unisono_memory_read #(
     answer_q       <= '{error: m_axi_rresp[1], data: m_axi_rdata};
   end
 
-  // Where the next beat of each burst goes; the beats before it are in the buffer.
-  logic [PointerWidth-1:0] write_pointer_q [Outstanding];
-
-  always_ff @(posedge clk_i) begin
-    for (int unsigned s = 0; s < Outstanding; s++) begin
-      if (request && request_slot_q == IdWidth'(s)) begin
-        write_pointer_q[s] <= request_pointer_q;
-      end else if (answer_valid_q && answer_id_q == IdWidth'(s)) begin
-        write_pointer_q[s] <= write_pointer_q[s] + 1'b1;
-      end
-    end
-  end
-
-  (* ram_style = "block" *) beat_t buffer [BufferWords];
-  beat_t fetched_q, beat_q;
-
-  always_ff @(posedge clk_i) begin
-    if (answer_valid_q) begin
-      buffer[write_pointer_q[answer_id_q]] <= answer_q;
-    end
-  end
-
-  // From here to the output's queue nothing moves while there is no item: the last word of one is
-  // made six edges after it was issued.
-  localparam int unsigned Stages = 6;
-  logic [Stages-1:0] moving_q;
-  logic              reset_q, reset_qq;
-  logic              clk;
-
-  always_ff @(posedge clk_i) begin
-    reset_q  <= !rst_ni;
-    reset_qq <= reset_q;
-    if (!rst_ni) moving_q <= '0;
-    else moving_q <= {moving_q[Stages-2:0], issue};
-  end
-
-  unisono_clock_gate u_gate (
-    .clk_i,
-    .enable_i(issue || moving_q != '0 || !rst_ni || reset_q || reset_qq),
-    .clk_o   (clk)
+  unisono_memory_read_ring #(
+    .DataBytes(DataBytes), .AddressWidth(AddressWidth), .BurstBeats(BurstBeats), .Outstanding(Outstanding),
+    .BufferWords(BufferWords)
+  ) u_ring (
+    .clk_i, .rst_ni, .cmd_valid_i(cmd_valid_i && context_ready && !cmd_empty), .cmd_ready_o(split_ready),
+    .cmd_address_i, .cmd_bytes_i,
+    .request_valid_o(m_axi_arvalid), .request_ready_i(m_axi_arready), .request_id_o(m_axi_arid),
+    .request_address_o(m_axi_araddr), .request_length_o(m_axi_arlen),
+    .answer_valid_i(answer_valid_q), .answer_id_i(answer_id_q), .answer_place_o(answer_place),
+    .arrived_o(arrived), .place_o(place), .take_i(issue_beat), .take_last_i(slot_end)
   );
-
-  always_ff @(posedge clk) begin
-    if (issue_beat) begin
-      fetched_q <= buffer[read_pointer_q];
-    end
-    beat_q <= fetched_q;
-  end
 
   // ---------------------------------------------------------------- sequence of beats
 
   // One item per beat goes down a pipeline that never stalls; credit for the words that come of it
   // is taken here. Items of an empty command have no beat behind them.
-  typedef struct packed {
-    logic   valid;
-    logic   first;
-    logic   last;
-    shape_t shape;
-  } item_t;
-
   logic                           current_valid_q;
   shape_t                         shape_q;
   logic                           first_q;
   logic [BeatsWidth-1:0]          left_q;
   logic [IndexWidth-1:0]          index_q;
-  logic                           arrived, final_beat, finish, take;
+  logic                           final_beat, finish, take;
   logic [$clog2(OutputWords):0]   credit_q;
   logic                           output_pop;
 
-  assign arrived    = slots_q != '0 && write_pointer_q[read_slot_q] != read_pointer_q;
   assign final_beat = left_q == '0;
   assign slot_end   = final_beat || index_q == IndexWidth'(BurstBeats - 1);
   assign issue      = current_valid_q && credit_q != '0 && (shape_q.empty || arrived);
@@ -346,81 +225,7 @@ module unisono_memory_read #(
     end
   end
 
-  item_t issued, fetched_item_q, beat_item_q, item;
-
-  always_comb begin
-    issued.valid = issue;
-    issued.first = first_q;
-    issued.last  = final_beat;
-    issued.shape = shape_q;
-  end
-
-  always_ff @(posedge clk) begin
-    fetched_item_q <= issued;
-    beat_item_q    <= fetched_item_q;
-    if (!rst_ni) begin
-      fetched_item_q.valid <= 1'b0;
-      beat_item_q.valid    <= 1'b0;
-    end
-  end
-
-  // ---------------------------------------------------------------- shift and merge
-
-  logic [DataWidth-1:0] turned;
-  logic                 turned_error;
-
-  unisono_memory_rotate #(
-    .Bytes    (DataBytes),
-    .SideWidth($bits(item_t) + 1)
-  ) u_rotate (
-    .clk_i   (clk),
-    .amount_i(beat_item_q.shape.offset),
-    .data_i  (beat_q.data),
-    .side_i  ({beat_q.error && !beat_item_q.shape.empty, beat_item_q}),
-    .data_o  (turned),
-    .side_o  ({turned_error, item})
-  );
-
-  // The former beat waits, turned, for the bytes of the next that complete its word. Its command's
-  // last word leaves alone (flush), while the first beat of the next command takes its place; no
-  // word leaves with a first beat, so there is never more than one word at a time.
-  logic [DataWidth-1:0] former_q;
-  shape_t               former_shape_q;
-  logic                 former_error_q;
-  logic [DataBytes-1:0] own_q;   // bytes of the word that the former beat holds
-  logic                 flush_q;
-
-  logic                 emit, emit_last;
-  logic [DataBytes-1:0] tail_keep;
-
-  assign emit      = flush_q || (item.valid && !item.first);
-  assign emit_last = flush_q || item.last && !item.shape.flush;
-
-  always_ff @(posedge clk) begin
-    // The pipeline before holds nothing valid two cycles after a reset.
-    if (!rst_ni || reset_q || reset_qq) begin
-      flush_q <= 1'b0;
-    end else begin
-      flush_q <= item.valid && item.last && item.shape.flush;
-    end
-  end
-
-  always_ff @(posedge clk) begin
-    if (item.valid) begin
-      former_q       <= turned;
-      former_shape_q <= item.shape;
-      former_error_q <= turned_error || (!item.first && former_error_q);
-      for (int unsigned i = 0; i < DataBytes; i++) begin
-        own_q[i] <= i + 32'(item.shape.offset) < DataBytes;
-      end
-    end
-  end
-
-  always_comb begin
-    for (int unsigned i = 0; i < DataBytes; i++) begin
-      tail_keep[i] = i <= 32'(former_shape_q.tail) && !former_shape_q.empty;
-    end
-  end
+  // ---------------------------------------------------------------- words
 
   typedef struct packed {
     logic                 error;
@@ -430,19 +235,17 @@ module unisono_memory_read #(
     logic [DataWidth-1:0] data;
   } word_t;
 
-  word_t word_q, word_out;
-  logic  word_valid_q, output_ready;
+  word_t word, word_out;
+  logic  word_valid, output_ready;
 
-  always_ff @(posedge clk) begin
-    word_valid_q <= emit && rst_ni && !reset_q && !reset_qq;
-    word_q.error <= emit_last && (former_error_q || (!flush_q && turned_error));
-    word_q.user  <= former_shape_q.user;
-    word_q.last  <= emit_last;
-    word_q.keep  <= emit_last ? tail_keep : '1;
-    for (int unsigned i = 0; i < DataBytes; i++) begin
-      word_q.data[8*i +: 8] <= own_q[i] ? former_q[8*i +: 8] : turned[8*i +: 8];
-    end
-  end
+  unisono_memory_read_merge #(.DataBytes(DataBytes), .UserWidth(UserWidth), .BufferWords(BufferWords)) u_merge (
+    .clk_i, .rst_ni, .answer_valid_i(answer_valid_q), .answer_place_i(answer_place),
+    .answer_error_i(answer_q.error), .answer_data_i(answer_q.data),
+    .item_i(issue), .place_i(place), .first_i(first_q), .last_i(final_beat), .user_i(shape_q.user),
+    .empty_i(shape_q.empty), .flush_i(shape_q.flush), .offset_i(shape_q.offset), .tail_i(shape_q.tail),
+    .word_valid_o(word_valid), .word_error_o(word.error), .word_user_o(word.user), .word_last_o(word.last),
+    .word_keep_o(word.keep), .word_data_o(word.data)
+  );
 
   logic [$clog2(OutputWords + 1)-1:0] unused_outputs;
 
@@ -452,9 +255,9 @@ module unisono_memory_read #(
   ) u_output (
     .clk_i,
     .rst_ni,
-    .in_valid_i (word_valid_q),
+    .in_valid_i (word_valid),
     .in_ready_o (output_ready),
-    .in_data_i  (word_q),
+    .in_data_i  (word),
     .out_valid_o,
     .out_ready_i,
     .out_data_o (word_out),
@@ -471,25 +274,15 @@ module unisono_memory_read #(
   // The ends of bursts are known from their requests, and a resent exclusive access never happens.
   logic unused_read;
   assign unused_read = ^{m_axi_rlast, m_axi_rresp[0], cmd_end[OffsetWidth-1:0],
-                         cmd_in_last[OffsetWidth-1:0], former_shape_q.flush,
-                         former_shape_q.offset};
+                         cmd_in_last[OffsetWidth-1:0]};
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
-    if (rst_ni && word_valid_q) begin
+    if (rst_ni && word_valid) begin
       assert (output_ready)
       else $error("unisono_memory_read: a word without credit");
     end
   end
-  unisono_handshake_check #(
-    .Width($bits(m_axi_araddr))
-  ) u_check_address (
-    .clk_i,
-    .rst_ni,
-    .valid_i(m_axi_arvalid),
-    .ready_i(m_axi_arready),
-    .data_i (m_axi_araddr)
-  );
   unisono_handshake_check #(
     .Width($bits(word_out))
   ) u_check_out (
@@ -499,12 +292,6 @@ module unisono_memory_read #(
     .ready_i(out_ready_i),
     .data_i (word_out)
   );
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && answer_valid_q) begin
-      assert (slots_q != '0)
-      else $error("unisono_memory_read: an answer to no request");
-    end
-  end
 `endif
 
 endmodule

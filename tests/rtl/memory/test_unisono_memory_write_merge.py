@@ -1,4 +1,4 @@
-"""unisono_memory_write_merge: bytes of words in their places in beats, items in every rhythm, back to back and alone."""
+"""unisono_memory_write_merge: bytes of words in their places in beats, items back to back and alone."""
 
 from collections import Counter, deque
 

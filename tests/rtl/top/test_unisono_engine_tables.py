@@ -1,4 +1,4 @@
-"""unisono_engine_tables: what registers say of communicators, members and windows, and who asks for it, in each cycle."""
+"""unisono_engine_tables: what registers say of communicators, members and windows, and all answers in each cycle."""
 
 from collections import Counter
 
