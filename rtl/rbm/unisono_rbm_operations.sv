@@ -1,5 +1,5 @@
 // The operations on pairs, one at a time: what each does in its steps, and what is asked of the other parts of the
-// receive-buffer manager meanwhile. Which is next, offers and clears are parts of their own.
+// receive-buffer manager meanwhile. Which is next, what is early, offers and clears are parts of their own.
 //
 // An operation reads the record of its pair in its first cycle, and writes it in its second or third. The record, and
 // what becomes of it, stand outside.
@@ -128,16 +128,14 @@ module unisono_rbm_operations
   logic offers, offer_ends, offering, answered;
   pair_t offer_pair;
   move_id_t kick_d, kick_q;
-  logic asked_d, asked_q;                            // the dispatcher waits for what was early
-  logic elder_known_d, elder_known_q;                // the oldest receive was found to have been asked for that
-  slot_t elder_d, elder_q;
   logic matched_d, matched_q, store_early_d, store_early_q;
   logic signal_ends_d, signal_ends_q, mute_d, mute_q;
   buffer_t info_taken_d, info_taken_q;
 
   choice_t choice;
-  early_op_e early_first;
+  early_op_e early_first, early_adopts;
   clear_step_t clear;
+  adopt_step_t adopt;
   rank_t clear_rank;
 
   unisono_rbm_choice u_choice (
@@ -165,6 +163,13 @@ module unisono_rbm_operations
     .rank_o(clear_rank), .state_i(state_q), .pair_i(pair_q), .known_i, .seen_i,
     .takes_over_i(untouched_i && !point_to_point_i && exchanges_i[pair_q.slot] && any_early_i), .must_wait_i,
     .step_o(clear), .forgets_o, .wipe_o
+  );
+
+  unisono_rbm_adopt u_adopt (
+    .clk_i, .rst_ni, .state_i(state_q), .slot_i(pair_q.slot), .asks_i(choice.step == AdoptAsk), .forgets_i(forgets_o),
+    .untouched_i, .must_wait_i, .sweeps_i, .elder_now_i, .any_early_i, .early_has_i, .early_hold_i, .early_last_i,
+    .early_give_back_i, .early_mute_i, .grant_early_i, .early_fail_i, .early_bad_i, .early_op_o(early_adopts),
+    .step_o(adopt)
   );
 
   assign next_pair_o = reads_match ? match_pair_i : pair_d;
@@ -225,9 +230,6 @@ module unisono_rbm_operations
     fail_code_o = ErrorCodeMismatchedCall;
     matched_d = matched_q;
     binds_o = 1'b0;
-    elder_known_d = elder_known_q;
-    elder_d = elder_q;
-    asked_d = asked_q;
     turns = 1'b0;
     offers = 1'b0;
     offer_ends = 1'b0;
@@ -242,7 +244,6 @@ module unisono_rbm_operations
         early_op_o = early_first;
         early_renew_o = choice.renews;
         grants_take_o = choice.step == Grant;
-        if (choice.step == AdoptAsk) asked_d = 1'b1;
         if (choice.step == Segment) matched_d = match_any_i;
       end
 
@@ -264,42 +265,22 @@ module unisono_rbm_operations
         state_d = Idle;
       end
 
-      AdoptAsk: begin
-        if (must_wait_i) begin
-          state_d = Idle;
-        end else if (untouched_i) begin
-          state_d = Adopt;
-        end else begin
-          adopt_ready_o = asked_q;
-          if (!asked_q) begin
-            elder_known_d = 1'b1;
-            elder_d = pair_q.slot;
-          end
-          state_d = Idle;
+      AdoptAsk, Adopt, AdoptRead, AdoptCheck, AdoptEnd, PostElder: begin
+        state_d = adopt.state;
+        early_op_o = early_adopts;
+        adopt_ready_o = adopt.ready;
+        record_write_o = adopt.writes;
+        grant_valid_o = adopt.grants;
+        signal_ends_d = adopt.gives_back;
+        mute_d = adopt.mute;
+        if (adopt.gives_back) info_taken_d = early_at_i;
+        fail_valid_o = adopt.fails;
+        if (adopt.bad) fail_code_o = ErrorCodeInternal;
+        if (adopt.asks_elder) begin
+          record_read_o = 1'b1;
+          record_address = '{slot: elder_now_i, peer: pair_q.peer};
+          pair_d = record_address;
         end
-      end
-      Adopt: begin
-        early_op_o = EarlyBegin;
-        state_d = any_early_i && early_has_i ? AdoptRead : AdoptEnd;
-      end
-      AdoptRead: begin
-        early_op_o = EarlyRead;
-        state_d = AdoptCheck;
-      end
-      AdoptCheck: begin
-        early_op_o = EarlyCheck;
-        state_d = early_hold_i ? AdoptCheck : early_last_i ? AdoptEnd : AdoptRead;
-        grant_valid_o = grant_early_i;
-        signal_ends_d = early_give_back_i;
-        mute_d = early_mute_i;
-        if (early_give_back_i) info_taken_d = early_at_i;
-        fail_valid_o = early_fail_i;
-        if (early_bad_i) fail_code_o = ErrorCodeInternal;
-      end
-      AdoptEnd: begin
-        early_op_o = EarlyEnd;
-        record_write_o = !sweeps_i;
-        state_d = Idle;
       end
 
       // info and link of the head are read now, and used in the next cycle.
@@ -334,20 +315,8 @@ module unisono_rbm_operations
         state_d = must_wait_i ? Idle : untouched_i ? Adopt : Post;
         if (untouched_i && !must_wait_i && point_to_point_i && !receives_first_i[pair_q.slot]) state_d = PostElder;
       end
-      PostElder: begin
-        state_d = Adopt;
-        if (elder_now_i != pair_q.slot && !(elder_known_q && elder_q == elder_now_i)) begin
-          // The oldest message is for the oldest receive, unless that has been here; this one comes again.
-          record_read_o = 1'b1;
-          record_address = '{slot: elder_now_i, peer: pair_q.peer};
-          pair_d = record_address;
-          asked_d = 1'b0;
-          state_d = AdoptAsk;
-        end
-      end
       Post: begin
         post_ready_o = 1'b1;
-        elder_known_d = 1'b0;
         if (seen_i.posted) begin
           grants_push_o = post_i.rendezvous && seen_i.rendezvous && seen_i.granted &&
                         seen_i.limit == seen_i.total;
@@ -478,24 +447,18 @@ module unisono_rbm_operations
       pair_q <= '0;
       kick_q <= '0;
       info_taken_q <= '0;
-      elder_known_q <= 1'b0;
-      elder_q <= '0;
       mute_q <= 1'b0;
       signal_ends_q <= 1'b0;
       matched_q <= 1'b0;
-      asked_q <= 1'b0;
     end else begin
       state_q <= state_d;
       store_early_q <= store_early_d;
       pair_q <= next_pair_o;
       kick_q <= kick_d;
       info_taken_q <= info_taken_d;
-      elder_known_q <= elder_known_d && !forgets_o;
-      elder_q <= elder_d;
       mute_q <= mute_d;
       signal_ends_q <= signal_ends_d;
       matched_q <= matched_d;
-      asked_q <= asked_d;
     end
   end
 

@@ -204,6 +204,19 @@ package unisono_rbm_pkg;
     logic gives_back;            // the pair's oldest buffer
   } clear_step_t;
 
+  // What is done in a step that takes over what is early (unisono_rbm_adopt).
+  typedef struct packed {
+    state_e state;               // the next one
+    logic asks_elder;            // the pair of the oldest receive comes first
+    logic ready;                 // the dispatcher is answered
+    logic writes;                // the record
+    logic grants;
+    logic gives_back;            // the buffer of the early segment that is looked at
+    logic mute;                  // and owes nobody a credit for it
+    logic fails;
+    logic bad;                   // memory had an error
+  } adopt_step_t;
+
   // Where a payload goes.
   typedef enum logic [1:0] { WayNone, WayBuffer, WayBypass, WayDrop } way_e;
 
