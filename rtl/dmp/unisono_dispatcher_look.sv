@@ -3,8 +3,9 @@
 // A look begins in Idle, with an offer of Rx first, then a move that issues, one whose local result is there, a kicked
 // one. What holds nothing can wait: a segment and producers come before credit, credit before space, and space is the
 // only thing that is asked for again in turn. A look ends in Idle, with a job or without; its move is then kicked, or
-// asks to be looked at again. Clearing a call goes before all looks: pairs are gone through until the slot holds
-// nothing, and credit for what is not sent is given back.
+// asks to be looked at again. A long point-to-point message that is not granted yet takes a credit for each segment
+// (Open); while it does, it is not announced, so only one of a pair begins so at a time. Clearing a call goes before
+// all looks: pairs are gone through until the slot holds nothing, and credit for what is not sent is given back.
 //
 // Latency: a look that finds everything takes 5 to 8 cycles; see the page. Throughput: one look at a time.
 

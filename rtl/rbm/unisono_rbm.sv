@@ -16,8 +16,9 @@
 // A point-to-point message belongs to the oldest receive of its communicator, source and tag that has none yet. If
 // there is no receive it is early, keyed by its tag; the oldest receive takes over the oldest message, and only that.
 //
-// A sender without credit, and one of a long point-to-point message, asks: a request takes its place among the messages
-// of its pair and makes the arrival that meets it one that is granted.
+// A long point-to-point message begins on credit: its first segment makes the arrival that has it one that is granted,
+// and what continues it on credit goes where that went. A sender without credit asks: a request takes its place among
+// the messages of its pair and makes the arrival that meets it one that is granted.
 //
 // When a communicator begins anew, what was early in its former life is thrown away.
 //

@@ -226,15 +226,13 @@ module unisono_cclo_core
   logic issue_valid, issue_ready, consumed_valid, sent_valid, complete_valid, turn_valid, retired_valid;
   move_of_t issue, looked, complete, turn, remote_done;   // looked: the move that the dispatcher looks at
   logic [Calls-1:0][GenerationWidth-1:0] generations;
-  move_id_t retired_id, follow_id, follow_kick_id;
+  move_id_t retired_id, follow_id, follow_kick_id, turn_kick_id;
   logic follow_free, follow_limited, follow_waits, follow_kick_valid, follow_kick_ready;
   message_bytes_t follow_limit;
-  logic end_valid, remote_complete, partner_valid, announced;
+  logic end_valid, remote_complete, partner_valid, announced, send_held, turn_kick_valid, turn_kick_ready;
   job_end_t job_end;
   partner_t partner;
-  logic send_held, turn_kick_valid, turn_kick_ready;
-  move_id_t turn_kick_id;
-  slot_t context_slot;
+  slot_t context_slot, rbm_slot, pool_slot;
 
   unisono_core_window u_window (
     .clk_i, .rst_ni, .clear_valid_i(clear.window), .clear_slot_i, .clearing_i(clearing), .contexts_i,
@@ -257,7 +255,6 @@ module unisono_cclo_core
 
   // ------------------------------------------------------------------------------------------- dispatcher
 
-  slot_t rbm_slot, pool_slot;
   pool_index_t pool_index;
   rank_t pool_word, order_peer;
   logic wake_valid, wake_ready, owed_in_valid;
@@ -284,7 +281,6 @@ module unisono_cclo_core
   operation_t remote;
   logic asks_space, asks_ready, asks_answer;
   question_t asks;
-
   logic stream_ready, stream_waits, stream_kick_valid, stream_kick_ready;
   stream_use_t move_source, move_sink;
   stream_ask_t stream_ask;
@@ -302,9 +298,8 @@ module unisono_cclo_core
     .stream_take_bytes_o(stream_take.bytes), .stream_take_first_o(stream_take.first),
     .stream_take_last_o(stream_take.last),
     .stream_kick_valid_i(stream_kick_valid), .stream_kick_ready_o(stream_kick_ready),
-    .stream_kick_id_i(stream_kick_id),
-    .turn_kick_valid_i(turn_kick_valid), .turn_kick_ready_o(turn_kick_ready), .turn_kick_id_i(turn_kick_id),
-    .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue.id),
+    .stream_kick_id_i(stream_kick_id), .turn_kick_valid_i(turn_kick_valid), .turn_kick_ready_o(turn_kick_ready),
+    .turn_kick_id_i(turn_kick_id), .issue_valid_i(issue_valid), .issue_ready_o(issue_ready), .issue_id_i(issue.id),
     .issue_generation_i(issue.generation),
     .follow_id_o(follow_id), .follow_free_i(follow_free), .follow_limited_i(follow_limited),
     .follow_limit_i(follow_limit), .follow_waits_o(follow_waits), .follow_kick_valid_i(follow_kick_valid),
@@ -316,8 +311,7 @@ module unisono_cclo_core
     .binding_slot_o(dispatcher_slot), .binding_region_o(dispatcher_region), .binding_asks_o(dispatcher_asks),
     .binding_i, .peer_communicator_o(peer_communicator_o[0]), .peer_rank_o(peer_rank_o[0]), .peer_i(peer_i[0]),
     .credit_take_o, .credit_keep_o, .credit_ready_i, .credit_communicator_o, .credit_peer_o, .credit_answer_i,
-    .credit_granted_i,
-    .credit_back_o, .credit_back_ready_i,
+    .credit_granted_i, .credit_back_o, .credit_back_ready_i,
     .credit_event_valid_i, .credit_event_ready_o, .credit_event_communicator_i, .credit_event_peer_i,
     .adopt_valid_o(adopt_valid), .adopt_pair_o(adopt_pair), .adopt_ready_i(adopt_ready),
     .grant_valid_i(grant_valid), .grant_ready_o(grant_ready), .grant_pair_i(grant_pair),
@@ -389,8 +383,7 @@ module unisono_cclo_core
     .clk_i, .rst_ni,
     .clear_valid_i(clear.buffers), .clear_slot_i, .clear_failed_i, .clear_done_o(rbm_cleared), .free_buffers_o,
     .begins_valid_i, .begins_communicator_i, .partner_valid_i(partner_valid), .partner_i(partner),
-    .sent_valid_i(sent_valid), .sent_slot_i(looked.id.slot),
-    .active_i(active), .contexts_i,
+    .sent_valid_i(sent_valid), .sent_slot_i(looked.id.slot), .active_i(active), .contexts_i,
     .communicator_slot_o(rbm_slot), .communicator_i(communicators_i[rbm_slot]),
     .received_valid_i(segment_valid), .received_ready_o(segment_ready), .received_i,
     .payload_valid_i(words_valid), .payload_ready_o(words_ready), .payload_data_i, .payload_keep_i, .payload_last_i,

@@ -17,8 +17,9 @@ def entry(words):
     if None in (words[at] for at in range(6)):
         return None
     rank, members, size = words[5] >> 16 & 0x3F, words[5] >> 8 & 0x7F, words[5] & 0x7F
-    low = rank | members << 6 | size << 13 | (words[4] & 0xFFFF) << 20 | words[3] << 36 | words[2] << 68
-    return low | (words[1] & 0xFFFF) << 100 | words[0] << 116
+    openings, buffers = words[4] >> 16, words[4] & 0xFFFF
+    low = rank | members << 6 | size << 13 | openings << 20 | buffers << 36 | words[3] << 52 | words[2] << 84
+    return low | (words[1] & 0xFFFF) << 116 | words[0] << 132
 
 
 @cocotb.test(timeout_time=2, timeout_unit="ms")
