@@ -45,7 +45,9 @@ class Job {
       hosts_[node].run();
     }
     for (std::uint32_t node = 0; node < size(); ++node) {
-      hosts_[node].create_communicator(kPlace, 77, size(), agreed);
+      sim::Host::Agreed terms = agreed;
+      terms.opens = false;  // native engines ask first
+      hosts_[node].create_communicator(kPlace, 77, size(), terms);
     }
   }
 
