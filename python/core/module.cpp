@@ -4,7 +4,11 @@ NB_MODULE(_core, module) {
   module.doc() = "Unisono's engine and interpreter. Use the package `unisono`; this module is its inside.";
   // Threads of a job may outlive the interpreter's last look at their objects.
   nanobind::set_leak_warnings(false);
-  unisono::python::bind_calls(module);
+  unisono::python::bind_requests(module);
+  unisono::python::bind_communicators(module);
+  unisono::python::bind_contexts(module);
+  unisono::python::bind_process(module);
+  unisono::python::bind_user_operators(module);
   unisono::python::bind_reference(module);
   unisono::python::bind_machine(module);
   unisono::python::bind_tuning(module);

@@ -7,7 +7,11 @@ namespace unisono::python {
 
 namespace nb = nanobind;
 
-void bind_calls(nb::module_& module);
+void bind_requests(nb::module_& module);
+void bind_communicators(nb::module_& module);
+void bind_contexts(nb::module_& module);
+void bind_process(nb::module_& module);
+void bind_user_operators(nb::module_& module);
 void bind_reference(nb::module_& module);
 void bind_machine(nb::module_& module);
 void bind_tuning(nb::module_& module);
