@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "core/footprint.hpp"
 #include "core/generated/spec.hpp"
 #include "python/core/module.hpp"
 #include "python/core/quick.hpp"
@@ -270,17 +271,75 @@ void Communicator::group_end() const {
   call_library([&] { return unisono_group_end(handle_); });
 }
 
+/// Starts a call, or only prepares it.
+void Communicator::begin(const unisono_call& call, InFlight& made, bool starts) const {
+  // Starting does work of the engine, and an in-place alltoallv waits for the other ranks.
+  call_library([&] {
+    return starts ? unisono_start(handle_, &call, &made.request) : unisono_prepare(handle_, &call, &made.request);
+  });
+}
+
 InFlight Communicator::start(Prepared given, bool starts) const {
   InFlight made{nullptr, std::move(given.src), std::move(given.dst), {}, {}, ownership_};
-  Outcome outcome;
-  {
-    // Starting does work of the engine, and an in-place alltoallv waits for the other ranks.
-    const WithoutGil released;
-    outcome.code = starts ? unisono_start(handle_, &given.call, &made.request)
-                          : unisono_prepare(handle_, &given.call, &made.request);
-    if (outcome.code != 0) outcome.text = unisono_last_error();
+  begin(given.call, made, starts);
+  return made;
+}
+
+Communicator::Started Communicator::start_quick(const std::optional<unisono_call>& call, nb::handle src,
+                                                nb::handle dst) const {
+  if (!call) return std::nullopt;
+  release_abandoned();
+  InFlight made;
+  if (call->src != nullptr) made.src = Memory(src, call->src, call->src_bytes);
+  if (call->dst != nullptr) made.dst = Memory(dst, call->dst, call->dst_bytes);
+  made.of = ownership_;
+  begin(*call, made, true);
+  const Uses uses = uses_of(static_cast<Collective>(call->collective), call->root == rank_, call->in_place != 0);
+  nb::object result = uses.dst == Extent::kNothing ? nb::none() : nb::borrow(dst);
+  return Started({std::make_unique<Request>(std::move(made)), std::move(result)});
+}
+
+Communicator::Started Communicator::quick_start(int collective, nb::handle src, nb::handle dst, nb::handle op,
+                                                nb::handle root, nb::handle in_place) const {
+  nb::object own;
+  if (dst.is_none()) {
+    own = quick_result(collective, src, size_);
+    if (own.is_valid()) dst = own;
   }
-  if (outcome.code != 0) raise(outcome.code, outcome.text);
+  return start_quick(quick_call({collective, src, dst, op, root, in_place}, rank_, size_), src, dst);
+}
+
+Communicator::Started Communicator::quick_start_counted(int collective, nb::handle src, nb::handle dst, nb::handle op,
+                                                        nb::handle root, nb::handle in_place, nb::handle send_counts,
+                                                        nb::handle send_displacements, nb::handle recv_counts,
+                                                        nb::handle recv_displacements) const {
+  QuickLayout layout;  // its room is not to be cleared for nothing
+  layout.send_counts = send_counts;
+  layout.send_displacements = send_displacements;
+  layout.recv_counts = recv_counts;
+  layout.recv_displacements = recv_displacements;
+  return start_quick(python::quick_counted({collective, src, dst, op, root, in_place}, layout, rank_, size_), src, dst);
+}
+
+Communicator::Started Communicator::quick_start_send(nb::handle src, nb::handle peer, nb::handle tag) const {
+  return start_quick(quick_message(true, src, peer, tag), src, nb::none());
+}
+
+Communicator::Started Communicator::quick_start_recv(nb::handle dst, nb::handle peer, nb::handle tag) const {
+  return start_quick(quick_message(false, dst, peer, tag), nb::none(), dst);
+}
+
+Communicator::Started Communicator::quick_start_put(nb::handle src, nb::handle peer, nb::handle offset) const {
+  return start_quick(quick_access(true, src, peer, offset), src, nb::none());
+}
+
+Communicator::Started Communicator::quick_start_get(nb::handle dst, nb::handle peer, nb::handle offset) const {
+  return start_quick(quick_access(false, dst, peer, offset), nb::none(), dst);
+}
+
+nb::object Communicator::quick_new(int collective, nb::handle src, nb::handle op) const {
+  nb::object made = quick_result(collective, src, size_);
+  if (!made.is_valid() || !quick(collective, src, made, op, nb::none(), Py_False)) return nb::none();
   return made;
 }
 
@@ -440,6 +499,16 @@ void bind_communicators(nb::module_& module) {
           "element_bytes"_a, "src_port"_a, "dst_port"_a, "pre_scale"_a.none(), "post_scale"_a.none(), "starts"_a)
       .def("quick", &Communicator::quick, "collective"_a, "src"_a.none(), "dst"_a.none(), "op"_a.none(),
            "root"_a.none(), "in_place"_a)
+      .def("quick_new", &Communicator::quick_new, "collective"_a, "src"_a.none(), "op"_a.none())
+      .def("quick_start", &Communicator::quick_start, "collective"_a, "src"_a.none(), "dst"_a.none(), "op"_a.none(),
+           "root"_a.none(), "in_place"_a)
+      .def("quick_start_counted", &Communicator::quick_start_counted, "collective"_a, "src"_a.none(), "dst"_a.none(),
+           "op"_a.none(), "root"_a.none(), "in_place"_a, "send_counts"_a.none(), "send_displacements"_a.none(),
+           "recv_counts"_a.none(), "recv_displacements"_a.none())
+      .def("quick_start_send", &Communicator::quick_start_send, "src"_a.none(), "peer"_a.none(), "tag"_a.none())
+      .def("quick_start_recv", &Communicator::quick_start_recv, "dst"_a.none(), "peer"_a.none(), "tag"_a.none())
+      .def("quick_start_put", &Communicator::quick_start_put, "src"_a.none(), "peer"_a.none(), "offset"_a.none())
+      .def("quick_start_get", &Communicator::quick_start_get, "dst"_a.none(), "peer"_a.none(), "offset"_a.none())
       .def("quick_counted", &Communicator::quick_counted, "collective"_a, "src"_a.none(), "dst"_a.none(), "op"_a.none(),
            "root"_a.none(), "in_place"_a, "send_counts"_a.none(), "send_displacements"_a.none(), "recv_counts"_a.none(),
            "recv_displacements"_a.none())

@@ -120,9 +120,25 @@ class Communicator {
   /// Starts a call, or only prepares it.
   InFlight start(Prepared given, bool starts) const;
 
+  /// A plain call (quick.hpp) that was started, and the array that it writes on this rank, or None. Nothing, having
+  /// done nothing, if it must go the long way. Where `dst` is None, it is made for collectives that `quick_result`
+  /// knows.
+  using Started = std::optional<std::pair<std::unique_ptr<Request>, nb::object>>;
+  Started quick_start(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root,
+                      nb::handle in_place) const;
+  Started quick_start_counted(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root,
+                              nb::handle in_place, nb::handle send_counts, nb::handle send_displacements,
+                              nb::handle recv_counts, nb::handle recv_displacements) const;
+  Started quick_start_send(nb::handle src, nb::handle peer, nb::handle tag) const;
+  Started quick_start_recv(nb::handle dst, nb::handle peer, nb::handle tag) const;
+  Started quick_start_put(nb::handle src, nb::handle peer, nb::handle offset) const;
+  Started quick_start_get(nb::handle dst, nb::handle peer, nb::handle offset) const;
+
   /// Runs a plain call (quick.hpp); false, having done nothing, if it must go the long way.
   bool quick(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root, nb::handle in_place) const;
-  /// The same of a collective with counts; those of one side are None where it has none.
+  /// The same of one whose destination is made (`quick_result`), which is returned; none if it must go the long way.
+  nb::object quick_new(int collective, nb::handle src, nb::handle op) const;
+  /// As `quick`, of a collective with counts; those of one side are None where it has none.
   bool quick_counted(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root,
                      nb::handle in_place, nb::handle send_counts, nb::handle send_displacements, nb::handle recv_counts,
                      nb::handle recv_displacements) const;
@@ -141,6 +157,9 @@ class Communicator {
 
  private:
   bool run_quick(const std::optional<unisono_call>& call, nb::handle destination) const;
+  /// `dst`: None where the call has none.
+  Started start_quick(const std::optional<unisono_call>& call, nb::handle src, nb::handle dst) const;
+  void begin(const unisono_call& call, InFlight& made, bool starts) const;
   /// A receive, and a send at the same time if there is one; the elements that came.
   std::int64_t exchange(const unisono_call* send, const unisono_call& recv, nb::handle destination) const;
 

@@ -32,26 +32,42 @@ class Memory {
                                            "; needed is a C-contiguous" + (writable ? ", writable" : "") +
                                            " object with the buffer protocol");
   }
-  Memory(Memory&& other) noexcept : view_(other.view_), held_(std::exchange(other.held_, false)) {}
-  Memory& operator=(Memory&&) = delete;
+  /// Of an array of NumPy whose memory is known: a reference keeps it in place as well as a view, and costs less.
+  Memory(nb::handle array, const void* data, std::uint64_t bytes) : held_(Held::kReference) {
+    view_.buf = const_cast<void*>(data);  // NOLINT(cppcoreguidelines-pro-type-const-cast): as views have it
+    view_.obj = array.inc_ref().ptr();
+    view_.len = static_cast<Py_ssize_t>(bytes);
+  }
+  Memory(Memory&& other) noexcept : view_(other.view_), held_(std::exchange(other.held_, Held::kNothing)) {}
+  Memory& operator=(Memory&& other) noexcept {
+    std::swap(view_, other.view_);
+    std::swap(held_, other.held_);
+    return *this;
+  }
   ~Memory() {
-    if (held_) PyBuffer_Release(&view_);
+    if (held_ == Held::kView) PyBuffer_Release(&view_);
+    if (held_ == Held::kReference) Py_DECREF(view_.obj);
   }
 
-  void* data() const { return held_ ? view_.buf : nullptr; }
+  void* data() const { return held_ != Held::kNothing ? view_.buf : nullptr; }
   /// Whose memory it is; invalid if there is none.
-  nb::handle owner() const { return held_ ? view_.obj : nullptr; }
-  std::uint64_t bytes() const { return held_ ? static_cast<std::uint64_t>(view_.len) : 0; }
+  nb::handle owner() const { return held_ != Held::kNothing ? view_.obj : nullptr; }
+  std::uint64_t bytes() const { return held_ != Held::kNothing ? static_cast<std::uint64_t>(view_.len) : 0; }
 
  private:
   bool acquire(nb::handle object, bool writable) {
-    held_ = PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_CONTIG : PyBUF_CONTIG_RO) == 0 &&
-            PyBuffer_IsContiguous(&view_, 'C') != 0;
-    return held_;
+    if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_CONTIG : PyBUF_CONTIG_RO) != 0) return false;
+    if (PyBuffer_IsContiguous(&view_, 'C') == 0) {
+      PyBuffer_Release(&view_);
+      return false;
+    }
+    held_ = Held::kView;
+    return true;
   }
 
+  enum class Held : std::uint8_t { kNothing, kView, kReference };
   Py_buffer view_{};
-  bool held_ = false;
+  Held held_ = Held::kNothing;
 };
 
 }  // namespace unisono::python

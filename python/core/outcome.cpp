@@ -1,5 +1,7 @@
 #include "python/core/outcome.hpp"
 
+#include <nanobind/stl/string.h>
+
 namespace unisono::python {
 
 void keep_if_written(const Outcome& outcome, nb::handle destination) noexcept {

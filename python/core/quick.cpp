@@ -275,6 +275,30 @@ std::optional<unisono_call> quick_call(const QuickCall& given, std::uint32_t ran
   return made;
 }
 
+nb::object quick_result(int collective, nb::handle src, std::uint32_t size) {
+  const auto which = static_cast<Collective>(collective);
+  const CollectiveFacts facts = facts_of(which);
+  if (facts.rooted || facts.vectors || which == Collective::kExscan) return {};  // rank 0 gets nothing of an exscan
+  const Uses uses = uses_of(which, false, false);
+  if (uses.src != Extent::kN || (uses.dst != Extent::kN && uses.dst != Extent::kAll)) return {};
+  if (!numpy_is_there() || elements_of(src, false).dtype == Datatype::kNone) return {};
+  auto* array = reinterpret_cast<PyArrayObject*>(src.ptr());
+  constexpr int kMostAxes = 32;
+  const int axes = PyArray_NDIM(array);
+  if (axes == 0 || axes > kMostAxes) return {};
+  PyObject* base = src.ptr();
+  while (base != nullptr && PyArray_Check(base)) base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(base));
+  if (base != nullptr) return {};  // of somebody else's memory, which may be allocated
+  std::array<npy_intp, kMostAxes + 1> shape{static_cast<npy_intp>(size)};
+  const int blocks = uses.dst == Extent::kAll ? 1 : 0;
+  std::copy_n(PyArray_DIMS(array), axes, shape.begin() + blocks);
+  PyArray_Descr* const elements = PyArray_DESCR(array);
+  Py_INCREF(elements);
+  auto made = nb::steal<nb::object>(PyArray_Empty(axes + blocks, shape.data(), elements, 0));
+  if (!made.is_valid()) PyErr_Clear();
+  return made;
+}
+
 std::optional<unisono_call> quick_counted(const QuickCall& given, QuickLayout& layout, std::uint32_t rank,
                                           std::uint32_t size) {
   if (!numpy_is_there()) return std::nullopt;

@@ -27,6 +27,11 @@ struct QuickCall {
 /// wrong, or takes it. With the GIL, which keeps the arrays as they are; the caller keeps them alive.
 std::optional<unisono_call> quick_call(const QuickCall& given, std::uint32_t rank, std::uint32_t size);
 
+/// A new array for the result of a collective that writes as many elements as `src` has, or so many of each rank, on
+/// all ranks. Invalid if it is not such a collective, if `src` is not plain or has no axes, where the result is a
+/// number, or is allocated, so that the result is to be, too; and where there is no memory, which the long way says.
+nb::object quick_result(int collective, nb::handle src, std::uint32_t size);
+
 /// Counts or displacements of a call, on the stack of its caller.
 struct QuickCounts {
   static constexpr std::size_t kMost = 64;  ///< ranks

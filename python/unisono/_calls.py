@@ -152,6 +152,54 @@ class Calls:
         )
         return Call(arguments, buffers, starts)
 
+    def _quick_start(
+        self, options: Options, operation: str, collective: int, src: Any, dst: Any, op: Any, root: Any, in_place: Any
+    ) -> Request | None:
+        """Starts a collective in the short way; None, having done nothing, if it must go the long one."""
+        if options or self._groups:
+            return None
+        started = self._core.quick_start(collective, src, dst, op, root, in_place)
+        return None if started is None else self._quick_started(started, operation, collective, root or 0)
+
+    def _quick_start_counted(
+        self,
+        options: Options,
+        operation: str,
+        collective: int,
+        src: Any,
+        dst: Any,
+        op: Any,
+        root: Any,
+        in_place: Any,
+        send_counts: Any,
+        send_displacements: Any,
+        recv_counts: Any,
+        recv_displacements: Any,
+    ) -> Request | None:
+        """The same of a collective with counts."""
+        if options or self._groups:
+            return None
+        started = self._core.quick_start_counted(
+            collective,
+            src,
+            dst,
+            op,
+            root,
+            in_place,
+            send_counts,
+            send_displacements,
+            recv_counts,
+            recv_displacements,
+        )
+        return None if started is None else self._quick_started(started, operation, collective, root or 0)
+
+    def _quick_started(
+        self, started: tuple[_core.Request, Array | None], operation: str, collective: int, peer: int, tag: int = 0
+    ) -> Request:
+        """The request of a call that the short way has started."""
+        core, result = started
+        return Request(core, result, None, (operation, self._number, collective, peer, tag))
+
     @staticmethod
     def _blocks_here(call: Call) -> None:
         if not call.starts:

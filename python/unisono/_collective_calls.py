@@ -114,6 +114,9 @@ class CollectiveCalls(PreparedCalls):
 
     def bcast_async(self, buffer: Any, root: int = 0, **options: Unpack[Options]) -> Request:
         """As `bcast`."""
+        quick = self._quick_start(options, "bcast", _QUICK_BCAST, None, buffer, None, root, False)
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_BCAST, None, buffer, options, root=root))
 
     def reduce(
@@ -155,6 +158,9 @@ class CollectiveCalls(PreparedCalls):
         **options: Unpack[Options],
     ) -> Request:
         """As `reduce`."""
+        quick = self._quick_start(options, "reduce", _QUICK_REDUCE, src, dst, op, root, in_place)
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_REDUCE, src, dst, options, op=op, root=root, in_place=in_place))
 
     def allreduce(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
@@ -169,10 +175,15 @@ class CollectiveCalls(PreparedCalls):
         """
         if dst is not None and not options and self._core.quick(_QUICK_ALLREDUCE, src, dst, op, None, False):
             return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
+        if dst is None and not options and (made := self._core.quick_new(_QUICK_ALLREDUCE, src, op)) is not None:
+            return made
         return self._result(self._prepared(_ALLREDUCE, src, dst, options, op=op))
 
     def allreduce_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
         """As `allreduce`."""
+        quick = self._quick_start(options, "allreduce", _QUICK_ALLREDUCE, src, dst, op, None, False)
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_ALLREDUCE, src, dst, options, op=op))
 
     def reduce_scatter(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
@@ -193,6 +204,9 @@ class CollectiveCalls(PreparedCalls):
 
     def reduce_scatter_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
         """As `reduce_scatter`."""
+        quick = self._quick_start(options, "reduce_scatter", _QUICK_REDUCE_SCATTER, src, dst, op, None, False)
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_REDUCE_SCATTER, src, dst, options, op=op))
 
     def allgather(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:
@@ -210,10 +224,15 @@ class CollectiveCalls(PreparedCalls):
         """
         if dst is not None and not options and self._core.quick(_QUICK_ALLGATHER, src, dst, None, None, False):
             return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
+        if dst is None and not options and (made := self._core.quick_new(_QUICK_ALLGATHER, src, None)) is not None:
+            return made
         return self._result(self._prepared(_ALLGATHER, src, dst, options))
 
     def allgather_async(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Request:
         """As `allgather`."""
+        quick = self._quick_start(options, "allgather", _QUICK_ALLGATHER, src, dst, None, None, False)
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_ALLGATHER, src, dst, options))
 
     def gather(
@@ -242,6 +261,9 @@ class CollectiveCalls(PreparedCalls):
         self, src: Any, dst: Any = None, root: int = 0, *, in_place: bool = False, **options: Unpack[Options]
     ) -> Request:
         """As `gather`."""
+        quick = self._quick_start(options, "gather", _QUICK_GATHER, src, dst, None, root, in_place)
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_GATHER, src, dst, options, root=root, in_place=in_place))
 
     def scatter(
@@ -278,6 +300,9 @@ class CollectiveCalls(PreparedCalls):
         self, src: Any, dst: Any = None, root: int = 0, *, in_place: bool = False, **options: Unpack[Options]
     ) -> Request:
         """As `scatter`."""
+        quick = self._quick_start(options, "scatter", _QUICK_SCATTER, src, dst, None, root, in_place)
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_SCATTER, src, dst, options, root=root, in_place=in_place))
 
     def gatherv(
@@ -333,6 +358,11 @@ class CollectiveCalls(PreparedCalls):
         **options: Unpack[Options],
     ) -> Request:
         """As `gatherv`."""
+        quick = self._quick_start_counted(
+            options, "gatherv", _QUICK_GATHERV, src, dst, None, root, in_place, None, None, counts, displacements
+        )
+        if quick is not None:
+            return quick
         return self._start(
             self._prepared(
                 _GATHERV, src, dst, options, root=root, displacements=displacements, in_place=in_place, counts=counts
@@ -398,6 +428,11 @@ class CollectiveCalls(PreparedCalls):
         **options: Unpack[Options],
     ) -> Request:
         """As `scatterv`."""
+        quick = self._quick_start_counted(
+            options, "scatterv", _QUICK_SCATTERV, src, dst, None, root, in_place, counts, displacements, None, None
+        )
+        if quick is not None:
+            return quick
         return self._start(
             self._prepared(
                 _SCATTERV, src, dst, options, root=root, displacements=displacements, in_place=in_place, counts=counts
@@ -439,6 +474,11 @@ class CollectiveCalls(PreparedCalls):
         **options: Unpack[Options],
     ) -> Request:
         """As `allgatherv`."""
+        quick = self._quick_start_counted(
+            options, "allgatherv", _QUICK_ALLGATHERV, src, dst, None, None, False, None, None, counts, displacements
+        )
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_ALLGATHERV, src, dst, options, displacements=displacements, counts=counts))
 
     def alltoall(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Array:
@@ -456,6 +496,9 @@ class CollectiveCalls(PreparedCalls):
 
     def alltoall_async(self, src: Any, dst: Any = None, **options: Unpack[Options]) -> Request:
         """As `alltoall`."""
+        quick = self._quick_start(options, "alltoall", _QUICK_ALLTOALL, src, dst, None, None, False)
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_ALLTOALL, src, dst, options))
 
     @once_ordered("src", "send_counts", "dst", "recv_counts")
@@ -522,6 +565,22 @@ class CollectiveCalls(PreparedCalls):
         **options: Unpack[Options],
     ) -> Request:
         """As `alltoallv`."""
+        quick = self._quick_start_counted(
+            options,
+            "alltoallv",
+            _QUICK_ALLTOALLV,
+            src,
+            dst,
+            None,
+            None,
+            False,
+            send_counts,
+            send_displacements,
+            recv_counts,
+            recv_displacements,
+        )
+        if quick is not None:
+            return quick
         return self._start(
             self._exchanged(
                 _ALLTOALLV, src, dst, options, send_counts, recv_counts, send_displacements, recv_displacements
@@ -540,10 +599,15 @@ class CollectiveCalls(PreparedCalls):
         """
         if dst is not None and not options and self._core.quick(_QUICK_SCAN, src, dst, op, None, False):
             return dst  # type: ignore[no-any-return]  # an array, as `quick` has seen
+        if dst is None and not options and (made := self._core.quick_new(_QUICK_SCAN, src, op)) is not None:
+            return made
         return self._result(self._prepared(_SCAN, src, dst, options, op=op))
 
     def scan_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
         """As `scan`."""
+        quick = self._quick_start(options, "scan", _QUICK_SCAN, src, dst, op, None, False)
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_SCAN, src, dst, options, op=op))
 
     def exscan(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Array:
@@ -564,6 +628,9 @@ class CollectiveCalls(PreparedCalls):
 
     def exscan_async(self, src: Any, dst: Any = None, op: AnyOp = "sum", **options: Unpack[Options]) -> Request:
         """As `exscan`."""
+        quick = self._quick_start(options, "exscan", _QUICK_EXSCAN, src, dst, op, None, False)
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_EXSCAN, src, dst, options, op=op))
 
     def barrier(self, **options: Unpack[Options]) -> None:
@@ -574,6 +641,9 @@ class CollectiveCalls(PreparedCalls):
 
     def barrier_async(self, **options: Unpack[Options]) -> Request:
         """As `barrier`."""
+        quick = self._quick_start(options, "barrier", _QUICK_BARRIER, None, None, None, None, False)
+        if quick is not None:
+            return quick
         return self._start(self._prepared(_BARRIER, None, None, options))
 
     @once_ordered("src", "counts", "dst", "op", optional=True)
@@ -622,6 +692,22 @@ class CollectiveCalls(PreparedCalls):
         **options: Unpack[Options],
     ) -> Request:
         """As `reduce_scatterv`."""
+        quick = self._quick_start_counted(
+            options,
+            "reduce_scatterv",
+            _QUICK_REDUCE_SCATTERV,
+            src,
+            dst,
+            op,
+            None,
+            False,
+            None,
+            None,
+            counts,
+            displacements,
+        )
+        if quick is not None:
+            return quick
         return self._start(
             self._prepared(_REDUCE_SCATTERV, src, dst, options, op=op, displacements=displacements, counts=counts)
         )

@@ -22,6 +22,8 @@ class Request:
     def received(self) -> int: ...
     def status(self) -> _Status: ...
 
+_Started = tuple[Request, npt.NDArray[Any] | None]
+
 class Graph:
     sources: int
     destinations: int
@@ -85,6 +87,27 @@ class Communicator:
         starts: bool,
     ) -> Request: ...
     def quick(self, collective: int, src: object, dst: object, op: object, root: object, in_place: object) -> bool: ...
+    def quick_new(self, collective: int, src: object, op: object) -> npt.NDArray[Any] | None: ...
+    def quick_start(
+        self, collective: int, src: object, dst: object, op: object, root: object, in_place: object
+    ) -> _Started | None: ...
+    def quick_start_counted(
+        self,
+        collective: int,
+        src: object,
+        dst: object,
+        op: object,
+        root: object,
+        in_place: object,
+        send_counts: object,
+        send_displacements: object,
+        recv_counts: object,
+        recv_displacements: object,
+    ) -> _Started | None: ...
+    def quick_start_send(self, src: object, peer: object, tag: object) -> _Started | None: ...
+    def quick_start_recv(self, dst: object, peer: object, tag: object) -> _Started | None: ...
+    def quick_start_put(self, src: object, peer: object, offset: object) -> _Started | None: ...
+    def quick_start_get(self, dst: object, peer: object, offset: object) -> _Started | None: ...
     def quick_counted(
         self,
         collective: int,

@@ -21,6 +21,9 @@ from .program import Program
 from .request import Request
 from .stream import Stream, is_streamed, streamed
 
+# Plain ints, so that a call compares no enumerators.
+_SEND, _RECV, _PUT, _GET = (int(each) for each in (Collective.SEND, Collective.RECV, Collective.PUT, Collective.GET))
+
 
 def _what_came(result: Array, received: int) -> Array:
     """The elements of a destination that a message has filled."""
@@ -55,6 +58,8 @@ class PrimitiveCalls(Calls):
 
     def send_async(self, src: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Request:
         """As `send`."""
+        if not options and not self._groups and (quick := self._core.quick_start_send(src, peer, tag)) is not None:
+            return self._quick_started(quick, "send", _SEND, peer, tag)
         return self._start(self._to_peer(Collective.SEND, src, None, peer, tag, 0, options))
 
     def recv(
@@ -92,7 +97,10 @@ class PrimitiveCalls(Calls):
         **options: Unpack[Options],
     ) -> Request:
         """As `recv`; `Request.received` gives the number of elements, `Request.status` source and tag as well."""
-        return self._start(self._to_peer(Collective.RECV, None, dst, peer_of("recv", peer, source), tag, 0, options))
+        peer = peer_of("recv", peer, source)
+        if not options and not self._groups and (quick := self._core.quick_start_recv(dst, peer, tag)) is not None:
+            return self._quick_started(quick, "recv", _RECV, peer, tag)
+        return self._start(self._to_peer(Collective.RECV, None, dst, peer, tag, 0, options))
 
     def stream_put(self, src: Any, peer: int, port: int, **options: Unpack[Options]) -> None:
         """Sends src, an array or a `Stream`, to stream port `port` of `peer`, where a kernel reads it.
@@ -203,6 +211,8 @@ class PrimitiveCalls(Calls):
 
     def put_async(self, src: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Request:
         """As `put`."""
+        if not options and not self._groups and (quick := self._core.quick_start_put(src, peer, offset)) is not None:
+            return self._quick_started(quick, "put", _PUT, peer)
         return self._start(self._to_peer(Collective.PUT, src, None, peer, 0, offset, options))
 
     def get(self, dst: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Array:
@@ -214,6 +224,8 @@ class PrimitiveCalls(Calls):
 
     def get_async(self, dst: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Request:
         """As `get`."""
+        if not options and not self._groups and (quick := self._core.quick_start_get(dst, peer, offset)) is not None:
+            return self._quick_started(quick, "get", _GET, peer)
         return self._start(self._to_peer(Collective.GET, None, dst, peer, 0, offset, options))
 
     def run_program(

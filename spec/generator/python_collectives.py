@@ -206,6 +206,19 @@ def _tells(c: Collective) -> bool:
     )
 
 
+def _makes(c: Collective) -> bool:
+    """Whether `quick_result` makes its destination."""
+    src, dst = (part.on(root=False, in_place=False) for part in (c.src, c.dst))
+    return not (c.rooted or c.vectors or "first" in c.writes.conditions) and src == "n" and dst in ("n", "all")
+
+
+def _started(c: Collective) -> list[str]:
+    """The short way of a call that does not block."""
+    short = "_quick_start_counted" if c.vectors else "_quick_start"
+    lines = _broken(f"quick = self.{short}", ["options", f'"{c.name}"', *_quick(c)], "", "        ")
+    return [*lines, "        if quick is not None:", "            return quick"]
+
+
 def _blocking(c: Collective) -> list[str]:
     returns = _returns(c)
     short = "quick_counted" if c.vectors else "quick"
@@ -219,6 +232,9 @@ def _blocking(c: Collective) -> list[str]:
         "unless root in place": "return None if self.rank == root and (in_place or dst is IN_PLACE) else dst",
     }[returns]
     lines.append(f"{indent}    {given}")
+    if _makes(c):
+        new = f"self._core.quick_new(_QUICK_{_constant(c)}, src, {'op' if c.reduces else 'None'})"
+        lines += [f"        if dst is None and not options and (made := {new}) is not None:", "            return made"]
     if _tells(c):
         lines = [
             "        try:",
@@ -257,6 +273,7 @@ def _methods(c: Collective) -> list[str]:
         *once,
         *_broken(f"def {c.name}_async", _parameters(c), " -> Request:"),
         f'        """As `{c.name}`."""',
+        *_started(c),
         *_outer("return self._start", c),
     ]
 

@@ -1,8 +1,9 @@
-"""The short way of blocking calls: results and errors of the long way, and taken for what people mostly pass."""
+"""The short way of calls: results and errors of the long way, and taken for what people mostly pass."""
 
 from __future__ import annotations
 
 import os
+import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -63,9 +64,9 @@ def calls(comm: Communicator, dtype: str, count: int, **options: Any) -> list[Ar
     note(comm.exscan(one, np.zeros(count, dtype), op, **options))
     note(comm.reduce(one, np.zeros(count, dtype), op, 1, **options))
     note(comm.reduce_scatter(all_of_them, np.zeros(count, dtype), op, **options))
-    for call in (comm.allreduce, comm.scan, comm.exscan, comm.alltoall):
+    for call, given in ((comm.allreduce, (op,)), (comm.scan, (op,)), (comm.exscan, (op,)), (comm.alltoall, ())):
         both = mine(dtype, count * size, rank)
-        note(call(both, both, **options) if call == comm.alltoall else call(both, both, op, **options))
+        note(call(both, both, *given, **options))
     comm.barrier(**options)
     for note_of in (in_place, counted, messages):
         for result in note_of(comm, dtype, count, op, options):
@@ -153,17 +154,96 @@ def messages(comm: Communicator, dtype: str, count: int, op: str, options: dict[
         yield result
 
 
+class Started:
+    """A communicator whose calls are started, and waited for at once."""
+
+    def __init__(self, comm: Communicator) -> None:
+        self._comm = comm
+
+    def __getattr__(self, name: str) -> Any:
+        start = getattr(self._comm, name + "_async", None)
+        if start is None:
+            return getattr(self._comm, name)
+
+        def call(*given: Any, **named: Any) -> Any:
+            request = start(*given, **named)
+            result = request.wait()
+            if name != "recv" or request.received == result.size:
+                return result
+            return result[: request.received]
+
+        return call
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("count", [0, 1, 7, 5000])
-def test_both_ways_give_the_same(dtype: str, count: int) -> None:
+@pytest.mark.parametrize("form", [lambda comm: comm, Started], ids=["blocking", "started"])
+def test_both_ways_give_the_same(dtype: str, count: int, form: Callable[[Communicator], Any]) -> None:
     def member(comm: Communicator) -> tuple[list[Array], list[Array]]:
-        return calls(comm, dtype, count), calls(comm, dtype, count, timeout=60.0)
+        return calls(form(comm), dtype, count), calls(comm, dtype, count, timeout=60.0)
 
     for short, long in ThreadJob(SIZE, timeout=60).run(member):
         assert len(short) == len(long) >= 8
         for a, b in zip(short, long, strict=True):
             assert a.dtype == b.dtype
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f8", "bool"])
+@pytest.mark.parametrize("shape", [(0,), (7,), (2, 3), ()])
+def test_destinations_that_are_made_are_alike(dtype: str, shape: tuple[int, ...]) -> None:
+    def member(comm: Communicator) -> tuple[list[Any], list[Any], list[Any]]:
+        src = np.full(shape, comm.rank, dtype)
+        op = "max"
+        made = [comm.allreduce(src, None, op), comm.scan(src, None, op), comm.allgather(src)]
+        requests = [comm.allreduce_async(src, None, op), comm.scan_async(src, None, op), comm.allgather_async(src)]
+        options: Any = {"timeout": 60.0}
+        long = [comm.allreduce(src, None, op, **options), comm.scan(src, None, op, **options)]
+        return made, [request.wait() for request in requests], [*long, comm.allgather(src, **options)]
+
+    for results in ThreadJob(SIZE, timeout=60).run(member):
+        for made, started, long in zip(*results, strict=True):
+            for one in (made, started):
+                assert type(one) is type(long)
+                assert (one.dtype, one.shape) == (long.dtype, long.shape)
+                np.testing.assert_array_equal(one, long)
+
+
+def test_dropped_requests_keep_their_arrays_and_waited_ones_do_not() -> None:
+    def member(comm: Communicator) -> None:
+        for form in ("wait", "drop"):
+            src, dst = np.full(3, 1.0 + comm.rank), np.zeros(3)
+            before = sys.getrefcount(src), sys.getrefcount(dst)
+            if comm.rank == 1:
+                comm.recv(np.zeros(1), 0)  # so that rank 0's call cannot end at once
+            request = comm.allreduce_async(src, dst)
+            assert request.result is dst
+            if comm.rank == 0:
+                assert sys.getrefcount(src) > before[0], "a call in flight keeps what it reads"
+                comm.send(np.zeros(1), 1)
+            if form == "wait":
+                assert request.wait() is dst
+                del request
+            else:
+                del request
+                comm.barrier()
+                comm.allreduce_async(np.zeros(1), np.zeros(1)).wait()  # lets go of what was dropped
+            assert (sys.getrefcount(src), sys.getrefcount(dst)) == before
+            assert np.array_equal(dst, np.full(3, 3.0))
+
+    ThreadJob(2, timeout=60).run(member)
+
+
+def test_a_started_call_in_a_group_goes_with_it() -> None:
+    def member(comm: Communicator) -> None:
+        a, b = np.full(3, 1.0 + comm.rank), [np.zeros(3), np.zeros(3)]
+        with comm.group():
+            requests = [comm.allreduce_async(a, each) for each in b]
+        for request, each in zip(requests, b, strict=True):
+            assert request.wait() is each
+            assert np.array_equal(each, np.full(3, 3.0))
+
+    ThreadJob(2, timeout=60).run(member)
 
 
 def answers(call: Callable[[Communicator, Array, Array], Any], src: Any, dst: Any) -> bool:
@@ -183,7 +263,7 @@ def answers(call: Callable[[Communicator, Array, Array], Any], src: Any, dst: An
 
             def quick(*given: Any) -> Any:
                 answer = found(*given)
-                taken.append(answer if isinstance(answer, bool) else answer >= 0)
+                taken.append(answer is not False and answer is not None and not (type(answer) is int and answer < 0))
                 return answer
 
             return quick
@@ -204,7 +284,12 @@ def test_what_goes_the_short_way() -> None:
     assert answers(reduced, plain, np.zeros(6))
     assert answers(reduced, plain.reshape(2, 3), np.zeros((3, 2)))  # lengths count, shapes do not
     assert answers(reduced, np.full((), 3.0), np.zeros(()))
-    assert not answers(reduced, plain, None)
+    assert answers(reduced, plain, None)
+    assert answers(reduced, plain[1:3], None)
+    assert answers(lambda comm, src, dst: comm.allgather(src), plain, None)
+    assert not answers(reduced, np.full((), 3.0), None)  # the result is a number
+    assert not answers(lambda comm, src, dst: comm.allreduce(comm.empty(3)), plain, None)  # as is its destination
+    assert not answers(lambda comm, src, dst: comm.exscan(src), plain, None)
     assert not answers(reduced, plain.view(np.recarray), np.zeros(6))
     assert not answers(reduced, plain, np.zeros(7))
     assert not answers(lambda comm, src, dst: comm.allreduce(src, dst, "su" + "m" * len(src[:1])), plain, np.zeros(6))
@@ -226,6 +311,26 @@ def test_what_goes_the_short_way() -> None:
         assert comm.get(dst, 0) is dst
 
     assert answers(accesses, plain, np.zeros(6))
+
+
+def test_what_goes_the_short_way_when_it_is_started() -> None:
+    plain = np.arange(6.0)
+    assert answers(lambda comm, src, dst: comm.allreduce_async(src, dst).wait(), plain, np.zeros(6))
+    assert answers(lambda comm, src, dst: comm.allreduce_async(src).wait(), plain, None)
+    assert answers(lambda comm, src, dst: comm.barrier_async().wait(), plain, None)
+    assert answers(lambda comm, src, dst: comm.allgatherv_async(src, dst, [6]).wait(), plain, plain.copy())
+    assert not answers(lambda comm, src, dst: comm.allreduce_async(list(src), dst).wait(), plain, np.zeros(6))
+    assert not answers(lambda comm, src, dst: comm.exscan_async(src).wait(), plain, None)
+
+    def messages(comm: Communicator, src: Array, dst: Array) -> None:
+        comm.window(src.copy())
+        requests = [comm.recv_async(dst, 0, 4), comm.send_async(src, 0, 4)]
+        requests += [comm.put_async(src, 0), comm.get_async(src.copy(), 0)]
+        for request in requests:
+            request.wait()
+        assert (requests[0].source, requests[0].tag, requests[0].received) == (0, 4, 6)
+
+    assert answers(messages, plain, np.zeros(6))
 
 
 def every(form: Any, dtype: str, options: dict[str, Any]) -> Callable[[Communicator, Array, Array], Any]:
@@ -295,12 +400,17 @@ WRONG: list[tuple[str, Callable[[Communicator], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("name", "call", "kind", "word"), WRONG, ids=[entry[0] for entry in WRONG])
+@pytest.mark.parametrize("form", [lambda comm: comm, Started], ids=["blocking", "started"])
 def test_what_is_wrong_is_told_as_ever(
-    name: str, call: Callable[[Communicator], Any], kind: type[Exception], word: str
+    name: str,
+    call: Callable[[Any], Any],
+    kind: type[Exception],
+    word: str,
+    form: Callable[[Communicator], Any],
 ) -> None:
     def member(comm: Communicator) -> str:
         with pytest.raises(kind) as caught:
-            call(comm)
+            call(form(comm))
         comm.barrier()
         return str(caught.value)
 
