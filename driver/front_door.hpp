@@ -83,6 +83,18 @@ inline bool run_at_once(const unisono_communicator* handle, const unisono_call* 
   return counts_at_root(request.call.collective) && run_counted(*communicator.fast_path, *given, request);
 }
 
+/// A send or receive that is over when it has been started; null if it is not.
+inline std::shared_ptr<Request> message_at_once(const std::shared_ptr<Communicator>& communicator,
+                                                const unisono::Request& request) {
+  CallResult result;
+  if (!communicator->fast_path->try_start(request, result.received_bytes)) return nullptr;
+  result.complete = true;
+  const Call& call = request.call;
+  result.status = {call.root, request.tag, result.received_bytes, call.dtype};
+  return std::make_shared<Request>(communicator, std::make_shared<Flight>(std::move(result)), call.collective,
+                                   bytes_of(call.dtype));
+}
+
 /// Starts a call in the same manner; see Engine::submit_at_once. Null, having done nothing, if it must be checked
 /// first.
 inline std::shared_ptr<Request> start_at_once(const std::shared_ptr<Communicator>& communicator,
@@ -92,11 +104,15 @@ inline std::shared_ptr<Request> start_at_once(const std::shared_ptr<Communicator
       communicator->open_groups.load(std::memory_order_relaxed) != 0 || !translate(given, request)) {
     return nullptr;
   }
+  const Collective collective = request.call.collective;
+  if (collective == Collective::kSend || collective == Collective::kRecv) {
+    return message_at_once(communicator, request);
+  }
   request.communicator = communicator->number;
   const CallId id = communicator->context->endpoint()->engine->submit_at_once(request);
   if (id == 0) return nullptr;
   communicator->context->call_started();
-  return std::make_shared<Request>(communicator, std::make_shared<Flight>(communicator->context, id));
+  return std::make_shared<Request>(communicator, std::make_shared<Flight>(communicator->context, id), collective, 1);
 }
 
 }  // namespace unisono::driver

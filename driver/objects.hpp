@@ -269,8 +269,9 @@ class Request : public std::enable_shared_from_this<Request> {
  public:
   /// `persistent`: it can be started again.
   Request(std::shared_ptr<Communicator> communicator, std::unique_ptr<CheckedCall> call, bool persistent);
-  /// One of a call that is in flight already, and is no receive.
-  Request(std::shared_ptr<Communicator> communicator, std::shared_ptr<Flight> flight);
+  /// One of a call that is in flight already, or has ended. `element_bytes`: of a receive's.
+  Request(std::shared_ptr<Communicator> communicator, std::shared_ptr<Flight> flight, Collective collective,
+          std::uint64_t element_bytes);
 
   const std::shared_ptr<Communicator>& communicator() const { return communicator_; }
   bool persistent() const { return persistent_; }
@@ -309,7 +310,7 @@ class Request : public std::enable_shared_from_this<Request> {
   const std::shared_ptr<Communicator> communicator_;
   const bool persistent_;
   const std::uint64_t element_bytes_;
-  const std::optional<Collective> collective_;  ///< none: not known, and no receive
+  const Collective collective_;
   mutable std::mutex mutex_;
   std::condition_variable called_back_;
   std::uint32_t callbacks_ = 0;  ///< that have not ended

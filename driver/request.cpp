@@ -109,8 +109,13 @@ Request::Request(std::shared_ptr<Communicator> communicator, std::unique_ptr<Che
       collective_(call->request.call.collective),
       call_(std::move(call)) {}
 
-Request::Request(std::shared_ptr<Communicator> communicator, std::shared_ptr<Flight> flight)
-    : communicator_(std::move(communicator)), persistent_(false), element_bytes_(1), flight_(std::move(flight)) {}
+Request::Request(std::shared_ptr<Communicator> communicator, std::shared_ptr<Flight> flight, Collective collective,
+                 std::uint64_t element_bytes)
+    : communicator_(std::move(communicator)),
+      persistent_(false),
+      element_bytes_(element_bytes),
+      collective_(collective),
+      flight_(std::move(flight)) {}
 
 bool Request::done() const {
   const std::lock_guard lock(mutex_);
@@ -119,7 +124,7 @@ bool Request::done() const {
 
 std::string Request::title() const {
   const std::string of = formatted("(communicator {}, rank {}): ", communicator_->number, communicator_->rank);
-  return std::string(collective_ ? name_of(*collective_) : "a call") + " " + of;
+  return std::string(name_of(collective_)) + " " + of;
 }
 
 std::shared_ptr<Flight> Request::flight() const {

@@ -376,6 +376,13 @@ void CallQueue::progress_lanes(const Communicator& communicator) {
   sweep();
 }
 
+void CallQueue::progress_shared(CallState& call) {
+  if (call.lane && call.communicator->fast_path->behind(*call.lane)) return progress_lanes(*call.communicator);
+  ++round_;
+  if (!call.finished) advance(call);
+  sweep();
+}
+
 bool CallQueue::advance(CallState& call) {
   bool any = false;
   bool complete = false;

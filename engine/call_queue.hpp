@@ -71,6 +71,8 @@ class CallQueue {
   bool progress();
   /// Steps the calls of a communicator that go over lanes and have started.
   void progress_lanes(const Communicator& communicator);
+  /// Steps a call over lanes that has started: a collective after those before it on its lanes.
+  void progress_shared(CallState& call);
   /// Deadlines, dead peers and what else time brings. Returns whether a call ended.
   bool examine(Clock::time_point now);
   /// When `examine` must run again at the latest.

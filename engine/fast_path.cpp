@@ -399,26 +399,42 @@ void FastPath::await_line(shm::LaneSender& lane, std::uint32_t peer) {
 
 // ------------------------------------------------------------------------------------------------ point to point
 
-bool FastPath::try_transfer(const Request& request, std::uint64_t& received) {
-  if (!opened_.load(std::memory_order_acquire) || closed_.load(std::memory_order_relaxed)) return false;
+[[gnu::always_inline]] inline std::optional<FastPath::ShortTransfer> FastPath::short_transfer(
+    const Request& request) const {
+  if (!opened_.load(std::memory_order_acquire) || closed_.load(std::memory_order_relaxed)) return std::nullopt;
   const Call& call = request.call;
   const bool sends = call.collective == Collective::kSend;
   const Binding& data = sends ? request.src : request.dst;
   const std::uint64_t element = element_bytes(call);
   const std::uint64_t bytes = call.count * element;
-  const std::uint32_t peer = call.root;
-  if (peer >= size_ || request.tag > kMaxUserTag || element == 0 || call.func != Func::kNone || call.in_place ||
-      call.count > PointToPoint::kShort || data.data == nullptr || data.bytes < bytes) {
-    return false;
+  if (call.root >= size_ || request.tag > kMaxUserTag || element == 0 || call.func != Func::kNone || call.in_place ||
+      call.count > PointToPoint::kShort || data.data == nullptr || data.bytes < bytes ||
+      (!sends && bytes > PointToPoint::kShort)) {
+    return std::nullopt;
   }
-  if (sends) return point_to_point_->try_send(peer, request.tag, call.dtype, data.data, bytes);
-  if (bytes > PointToPoint::kShort) return false;
+  return ShortTransfer{sends, data.data, bytes};
+}
+
+bool FastPath::try_transfer(const Request& request, std::uint64_t& received) {
+  const std::optional<ShortTransfer> given = short_transfer(request);
+  if (!given) return false;
+  const Call& call = request.call;
+  if (given->sends) return point_to_point_->try_send(call.root, request.tag, call.dtype, given->data, given->bytes);
   constexpr int kPolls = 1024;
-  for (int polls = 0; !point_to_point_->stirs(peer); ++polls) {
+  for (int polls = 0; !point_to_point_->stirs(call.root); ++polls) {
     if (polls == kPolls || network_.crowded() || WaitHook::installed()) return false;
     shm::pause_core();  // a tighter loop takes the line from the sender before it has written it
   }
-  return point_to_point_->try_receive(peer, request.tag, call.dtype, data.data, bytes, received);
+  return point_to_point_->try_receive(call.root, request.tag, call.dtype, given->data, given->bytes, received);
+}
+
+bool FastPath::try_start(const Request& request, std::uint64_t& received) {
+  const std::optional<ShortTransfer> given = short_transfer(request);
+  if (!given) return false;
+  const Call& call = request.call;
+  if (given->sends) return point_to_point_->try_send(call.root, request.tag, call.dtype, given->data, given->bytes);
+  return point_to_point_->stirs(call.root) &&
+         point_to_point_->try_receive(call.root, request.tag, call.dtype, given->data, given->bytes, received);
 }
 
 bool FastPath::try_window(const Request& request) {

@@ -159,7 +159,9 @@ class FastPath {
     return true;
   }
 
-  /// The same of a v-collective, with its counts.
+  /// The same of a send or receive that does not block: a short send, or a receive whose message is there.
+  bool try_start(const Request& request, std::uint64_t& received);
+  /// As `try_run`, of a v-collective, with its counts.
   bool try_vectors(const Request& request, const VectorArguments& counts);
 
   /// A blocking send or receive. Returns the bytes received. Throws what it ends with. Not under the engine's lock.
@@ -201,6 +203,8 @@ class FastPath {
 
   /// Enters a call that does not block; it takes its place in the order of calls here.
   void enqueue(LaneCall& call);
+  /// Whether others go before it in its set.
+  bool behind(const LaneCall& call) const { return queues_[call.set].first != &call; }
   /// Takes it out, in whatever state. What `shield` has to say, if that was needed.
   std::string dequeue(LaneCall& call);
   /// Advances a queued call, if it is the oldest of its set. Returns whether anything was done. Throws LaneFault,
@@ -233,6 +237,13 @@ class FastPath {
 
   static constexpr std::chrono::milliseconds kPatience{1000};  ///< with a rank at this one's memory after an error
 
+  /// What a send or receive says, if it is one of few bytes that nothing stands in the way of.
+  struct ShortTransfer {
+    bool sends = false;
+    std::byte* data = nullptr;
+    std::uint64_t bytes = 0;
+  };
+  std::optional<ShortTransfer> short_transfer(const Request& request) const;
   bool try_transfer(const Request& request, std::uint64_t& received);
   bool try_window(const Request& request);
   /// The same without what the root alone says: in place, where another rank's word is not heard.

@@ -273,8 +273,10 @@ void Communicator::group_end() const {
 
 /// Starts a call, or only prepares it.
 void Communicator::begin(const unisono_call& call, InFlight& made, bool starts) const {
+  const EndedRequests ended = EndedRequests::take();
   // Starting does work of the engine, and an in-place alltoallv waits for the other ranks.
   call_library([&] {
+    ended.free();
     return starts ? unisono_start(handle_, &call, &made.request) : unisono_prepare(handle_, &call, &made.request);
   });
 }
@@ -296,7 +298,7 @@ Communicator::Started Communicator::start_quick(const std::optional<unisono_call
   begin(*call, made, true);
   const Uses uses = uses_of(static_cast<Collective>(call->collective), call->root == rank_, call->in_place != 0);
   nb::object result = uses.dst == Extent::kNothing ? nb::none() : nb::borrow(dst);
-  return Started({std::make_unique<Request>(std::move(made)), std::move(result)});
+  return Started({Request(std::move(made)), std::move(result)});
 }
 
 Communicator::Started Communicator::quick_start(int collective, nb::handle src, nb::handle dst, nb::handle op,

@@ -123,7 +123,7 @@ class Communicator {
   /// A plain call (quick.hpp) that was started, and the array that it writes on this rank, or None. Nothing, having
   /// done nothing, if it must go the long way. Where `dst` is None, it is made for collectives that `quick_result`
   /// knows.
-  using Started = std::optional<std::pair<std::unique_ptr<Request>, nb::object>>;
+  using Started = std::optional<std::pair<Request, nb::object>>;
   Started quick_start(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root,
                       nb::handle in_place) const;
   Started quick_start_counted(int collective, nb::handle src, nb::handle dst, nb::handle op, nb::handle root,

@@ -33,6 +33,11 @@ std::list<InFlight>& abandoned() {
 }
 
 void release_completed() {
+  {
+    const EndedRequests ended = EndedRequests::take();
+    const WithoutGil released;
+    ended.free();
+  }
   std::list<InFlight> mine;
   mine.swap(abandoned());
   for (auto call = mine.begin(); call != mine.end();) {
@@ -126,6 +131,22 @@ bool wait_all(const std::vector<const Request*>& requests, double seconds) {
 
 }  // namespace
 
+EndedRequests& EndedRequests::process() {
+  static EndedRequests all;
+  return all;
+}
+
+bool EndedRequests::add(unisono_request* request) {
+  EndedRequests& all = process();
+  if (all.count_ == all.handles_.size()) return false;
+  all.handles_[all.count_++] = request;
+  return true;
+}
+
+void EndedRequests::free() const {
+  for (std::size_t i = 0; i < count_; ++i) unisono_request_free(handles_[i]);
+}
+
 void release_abandoned() {
   if (!abandoned().empty()) release_completed();
 }
@@ -142,6 +163,7 @@ StatusTuple tuple_of(const unisono_status& status) {
 
 Request::~Request() {
   if (call_.request == nullptr) return;
+  if (ended_ && !called_back_ && EndedRequests::add(call_.request)) return;
   abandoned().push_back(std::move(call_));
   release_completed();
 }
@@ -151,7 +173,7 @@ bool Request::wait(double seconds) {
     const Outcome outcome = wait_slice(call_.request, slice);
     keep_if_written(outcome, call_.dst.owner());
     if (outcome.code != 0) raise(outcome.code, outcome.text);
-    return outcome.complete != 0;
+    return ended_ = outcome.complete != 0;
   });
 }
 
@@ -164,7 +186,7 @@ bool Request::test() {
   }
   keep_if_written(outcome, call_.dst.owner());
   if (outcome.code != 0) raise(outcome.code, outcome.text);
-  return outcome.complete != 0;
+  return ended_ = outcome.complete != 0;
 }
 
 std::int64_t Request::received() const {
@@ -179,7 +201,8 @@ StatusTuple Request::status() const {
   return tuple_of(status);
 }
 
-void Request::start() const {
+void Request::start() {
+  ended_ = false;
   call_library([&] { return unisono_request_start(call_.request); });
 }
 
@@ -187,7 +210,8 @@ void Request::offload() const {
   call_library([&] { return unisono_request_offload(call_.request); });
 }
 
-void Request::on_complete(const nb::callable& function, bool beside) const {
+void Request::on_complete(const nb::callable& function, bool beside) {
+  called_back_ = true;
   PyObject* const held = nb::object(function).release().ptr();  // until it has been called
   try {
     call_library([&] { return unisono_on_complete(call_.request, beside ? told_beside : completed, held); });

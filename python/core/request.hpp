@@ -1,6 +1,8 @@
 // Calls in flight as objects of Python, and waits for several of them.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <tuple>
@@ -27,6 +29,22 @@ struct InFlight {
 /// Gives back what dropped requests still used, as far as their calls have ended. With the GIL. To be called before
 /// another call is made.
 void release_abandoned();
+/// Dropped requests whose calls had ended and been waited for: freed without the GIL, which the next call that starts
+/// releases anyway.
+class EndedRequests {
+ public:
+  /// False if there is no room. With the GIL.
+  static bool add(unisono_request* request);
+  /// All that were added. With the GIL.
+  static EndedRequests take() { return std::exchange(process(), {}); }
+  void free() const;
+
+ private:
+  static EndedRequests& process();
+
+  std::array<unisono_request*, 16> handles_{};
+  std::size_t count_ = 0;
+};
 
 /// What is known of a message: source, tag, elements, bytes, datatype.
 using StatusTuple = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint64_t, int>;
@@ -37,8 +55,11 @@ StatusTuple tuple_of(const unisono_status& status);
 class Request {
  public:
   explicit Request(InFlight call) : call_(std::move(call)) {}
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
+  Request(Request&& other) noexcept
+      : call_(std::move(other.call_)), ended_(other.ended_), called_back_(other.called_back_) {
+    other.call_.request = nullptr;
+  }
+  Request& operator=(Request&&) = delete;
   ~Request();
 
   unisono_request* handle() const { return call_.request; }
@@ -52,14 +73,16 @@ class Request {
   StatusTuple status() const;
 
   /// Starts one that was prepared.
-  void start() const;
+  void start();
   void offload() const;
   /// Calls `function()` once, when the call has ended: in the thread of the program that makes the progress, or, if the
   /// helper thread does, or `beside`, in one that is there for this (Completions). It may wait there if `beside`.
-  void on_complete(const nb::callable& function, bool beside) const;
+  void on_complete(const nb::callable& function, bool beside);
 
  private:
   InFlight call_;
+  bool ended_ = false;        ///< with success, as a wait or test has found
+  bool called_back_ = false;  ///< somebody is told of its end, perhaps still
 };
 
 /// The handles of requests that a call is to follow.

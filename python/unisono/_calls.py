@@ -159,7 +159,9 @@ class Calls:
         if options or self._groups:
             return None
         started = self._core.quick_start(collective, src, dst, op, root, in_place)
-        return None if started is None else self._quick_started(started, operation, collective, root or 0)
+        if started is None:
+            return None
+        return Request(started[0], started[1], None, (operation, self._number, collective, root or 0, 0))
 
     def _quick_start_counted(
         self,

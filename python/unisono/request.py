@@ -89,11 +89,12 @@ class Request:
         The call's own deadline bounds the wait. With `timeout` (seconds), raises `DeadlineError` if the call has
         not completed by then; the call goes on, and can be waited for again. Signals are handled while waiting.
         """
-        if not self._core.wait(_limit(timeout)):
+        if not self._core.wait(-1.0 if timeout is None else _limit(timeout)):
             raise DeadlineError(
                 f"{_words(self._of)}: the call has not completed within {timeout} s; it is still in flight"
             )
-        self._finish()
+        if self._lock is not None:
+            self._finish()
         return self.result
 
     def test(self) -> bool:
