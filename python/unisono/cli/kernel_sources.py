@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import InvalidArgumentError
@@ -12,6 +13,7 @@ from ..kernels import checks, host, parsing, program, text_check
 from ..kernels.dialect import KernelError
 from ..kernels.hardware import NO_PLACE
 from ..routing import topology
+from .apart import apart
 from .show import write
 
 
@@ -73,9 +75,14 @@ def execute_check(arguments: argparse.Namespace) -> int:
     """Prints what is found, a line each; the exit status is 1 if anything is."""
     if not parsing.available():
         return _by_text(arguments)
+    return apart(lambda at: _check(arguments, at), "libclang")
+
+
+def _check(arguments: argparse.Namespace, at: Callable[[str], None]) -> int:
     options, status = options_of(arguments), 0
     sources = []
     for path in arguments.sources:
+        at(path)
         try:
             sources.append(parsing.parse(path, options))
         except OSError as error:
@@ -86,6 +93,7 @@ def execute_check(arguments: argparse.Namespace) -> int:
             status = 1
     programs = [sources] if arguments.one_program else [[source] for source in sources]
     for together in programs:
+        at(", ".join(source.path for source in together))
         for finding in checks.check(together):
             print(checks.as_line(finding))
             status = 1
@@ -109,14 +117,19 @@ def _by_text(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _described(name: str, paths: list[str], arguments: argparse.Namespace) -> program.Program:
+def _described(
+    name: str, paths: list[str], arguments: argparse.Namespace, at: Callable[[str], None]
+) -> program.Program:
     """The program of some sources. Raises InvalidArgumentError with all that is wrong in them, by line."""
     if not parsing.available():
         raise InvalidArgumentError(
             "libclang is not installed, by which sources are read; pip install libclang, or unisono[kernels]"
         )
     try:
-        sources = [parsing.parse(path, options_of(arguments)) for path in paths]
+        sources = []
+        for path in paths:
+            at(path)
+            sources.append(parsing.parse(path, options_of(arguments)))
         return program.describe(name, sources)
     except OSError as error:
         raise InvalidArgumentError(f"{error.filename}: {error.strerror}") from error
@@ -130,8 +143,12 @@ def _json(data: object) -> bytes:
 
 def execute_metadata(arguments: argparse.Namespace) -> int:
     """Describes the program that all sources make together; it is named as the first."""
+    return apart(lambda at: _metadata(arguments, at), "libclang")
+
+
+def _metadata(arguments: argparse.Namespace, at: Callable[[str], None]) -> int:
     shape = _shape_of(arguments)
-    described = _described(Path(arguments.sources[0]).stem, arguments.sources, arguments)
+    described = _described(Path(arguments.sources[0]).stem, arguments.sources, arguments, at)
     try:
         data = program.metadata(described, shape) if arguments.format == "smi" else program.configuration(
             described, shape)  # fmt: skip
@@ -146,8 +163,12 @@ def execute_metadata(arguments: argparse.Namespace) -> int:
 
 def execute_generate(arguments: argparse.Namespace) -> int:
     """Writes what is generated; each source is a program, named as its file."""
+    return apart(lambda at: _generate(arguments, at), "libclang")
+
+
+def _generate(arguments: argparse.Namespace, at: Callable[[str], None]) -> int:
     shape = _shape_of(arguments)
-    described = [_described(Path(path).stem, [path], arguments) for path in arguments.sources]
+    described = [_described(Path(path).stem, [path], arguments, at) for path in arguments.sources]
     names = [each.name for each in described]
     of_ranks: list[str] = []
     if arguments.topology is not None:

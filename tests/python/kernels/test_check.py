@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from kernels_support import unisono
+from unisono import errors as unisono_errors
+from unisono.cli import apart
 from unisono.kernels import checks, parsing
 from unisono.kernels.dialect import KernelError
 
@@ -419,3 +422,29 @@ def test_kernels_that_hosts_call_by_name(tmp_path: Path) -> None:
     assert sorted(line for line, _ in found(tmp_path, NAMED, "k.cpp")) == marked(NAMED)
     right = "\n".join(line for line in NAMED.splitlines() if "<-" not in line)
     assert found(tmp_path, right, "right.cpp") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["int f() { return " + "-" * 100_000 + "1; }", "int a = " + "+".join(["1"] * 100_000) + ";", "{" * 100_000],
+    ids=["signs", "sums", "brackets"],
+)
+def test_what_ends_libclang_is_a_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "deep.cpp").write_text(text)
+    (tmp_path / "right.cpp").write_text("int f() { return 1; }")
+    done = unisono("kernel", "check", tmp_path / "right.cpp", tmp_path / "deep.cpp")
+    assert done.returncode == 2, done.stderr
+    assert f"{tmp_path / 'deep.cpp'}: libclang itself ended while it was at it" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_takes_libclang_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "MOST_SECONDS", 1)
+
+    def work(at: Callable[[str], None]) -> int:
+        at("slow.cpp")
+        while True:
+            pass
+
+    with pytest.raises(unisono_errors.InvalidArgumentError, match=r"slow.cpp: libclang was not done .* after 1 s"):
+        apart.apart(work, "libclang")
