@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ DATATYPES = [datatype.name.lower() for datatype in Datatype if datatype != Datat
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 PARTS = ("latency", "copy", "reduce", "sync")
 BUFFERS = ("allocated", "malloc")
+_MANY = 200  #: ranks from which on predictions take seconds
 
 
 def size(text: str) -> int:
@@ -146,7 +149,8 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         raise InvalidArgumentError(f"{options.bytes} bytes are no whole number of {options.dtype} ({element} bytes)")
     from_bytes = None if several else kernel_copies_from(operation, options.ranks, options.ranks > cores)
     copied = options.buffers == "malloc" and from_bytes is not None and count * element >= from_bytes
-    answer = _core.explain(
+    answer = _patiently(
+        operation, options.ranks, _core.explain,
         int(collective), options.ranks, count, int(datatype), int(Func.SUM if collective.reduces else Func.NONE), 0,
         options.in_place, options.buffers == "allocated" or copied, cores, options.algorithm, hosts,
     )  # fmt: skip
@@ -177,6 +181,34 @@ def explain(options: argparse.Namespace) -> dict[str, Any]:
         of_call = call | {"hosts": len(set(hosts)), "in_place": options.in_place, "algorithm": options.algorithm}
         answer["aggregation"] = carried_by(options.aggregate, options.secret_file, environment, of_call)
     return {"call": call} | answer | {"tuning": tuning, "measured": measured, "ways": between}
+
+
+def _patiently(operation: str, ranks: int, work: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any]:
+    """What `work(*given)` returns. Of many ranks it takes long: a terminal is told so, and Ctrl-C ends the command."""
+    if ranks <= _MANY:
+        return work(*given)
+    answers: list[dict[str, Any]] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            answers.append(work(*given))
+        except BaseException as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=run, daemon=True)
+    said = f"{operation} of {ranks} ranks by each algorithm: up to a minute"
+    try:
+        with Console(stderr=True).status(said):  # nothing where there is no terminal
+            thread.start()
+            while thread.is_alive():
+                thread.join(0.1)
+    except KeyboardInterrupt:
+        sys.stderr.flush()
+        os._exit(130)  # the prediction asks for no signals, and the end of the interpreter would wait for it
+    if failures:
+        raise failures[0]
+    return answers[0]
 
 
 def _transport(options: argparse.Namespace) -> str:

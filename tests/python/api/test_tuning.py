@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -139,8 +141,8 @@ def test_buffers_are_called_by_their_name(capsys: pytest.CaptureFixture[str], tm
     python = same | {"schema": 2, "interface": "python", "buffers": "malloc", "median_us": 7.0}
     for records, times in ((old, (2.0, 3.0)), ([*old, *new, python], (4.0, 5.0))):
         (tmp_path / "results").write_text("\n".join(map(json.dumps, records)))
-        for buffers, time in zip(("allocated", "malloc"), times, strict=True):
-            assert explain(capsys, *call, buffers, "--json", tmp_path / "results")["measured"]["us"] == time
+        for buffers, seconds in zip(("allocated", "malloc"), times, strict=True):
+            assert explain(capsys, *call, buffers, "--json", tmp_path / "results")["measured"]["us"] == seconds
 
 
 def test_more_cores_cost_no_turns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -381,3 +383,15 @@ def test_the_last_algorithm() -> None:
         assert world.last_algorithm == ("flat", True)
         world.allreduce(np.ones(3, np.float32), algorithm="ring")
         assert world.last_algorithm == unisono.communicator.LastAlgorithm("ring", False)
+
+
+def test_a_prediction_that_takes_long_can_be_interrupted() -> None:
+    command = [sys.executable, "-m", "unisono", "explain", "allreduce", "--ranks", "1024"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        time.sleep(2)
+        began = time.monotonic()
+        running.send_signal(signal.SIGINT)
+        said = running.communicate(timeout=60)
+    assert running.returncode == 130, said
+    assert time.monotonic() - began < 5
+    assert said == (b"", b"")
