@@ -19,6 +19,8 @@ SHAPES = {
     "alltoallv": "alltoall",
 }
 ROOTED = ("bcast", "reduce", "gather", "scatter")
+IN_FLIGHT = ("inflight", "waited")  #: all-reduces that are started, FLIGHTS of them
+FLIGHTS = 8
 SETS = 16  #: of counts that change from call to call
 STAMPS = 1024  #: after so many calls stamps repeat
 GOLDEN = 0x9E3779B1
@@ -70,12 +72,14 @@ class Call:
     def src_elements(self) -> int:
         """Of the source, at the most of all sets."""
         blocks = {"bcast": 0, "barrier": 0, "reduce_scatter": self.size, "scatter": self.size, "alltoall": self.size}
+        blocks |= dict.fromkeys(IN_FLIGHT, FLIGHTS)
         return blocks.get(self.shape, 1) * self.count * (2 if self.sets > 1 else 1)
 
     @property
     def dst_elements(self) -> int:
         """Of the destination, at the most of all sets."""
         blocks = {"barrier": 0, "gather": self.size, "allgather": self.size, "alltoall": self.size}
+        blocks |= dict.fromkeys(IN_FLIGHT, FLIGHTS)
         return blocks.get(self.shape, 1) * self.count * (2 if self.sets > 1 else 1)
 
     def counts_of(self, number: int, source: int = 0) -> list[int]:
@@ -186,6 +190,8 @@ def expected(call: Call, seed: int, last: int) -> Array | None:
         result = values(0, 0, 0, count, seed)
         result[0] = stamp(root, last)
         return result
+    if call.op in IN_FLIGHT:
+        return np.concatenate([_expected(everybody, block, 0, count, seed, number) for block in range(FLIGHTS)])
     if call.shape in ("reduce", "allreduce"):
         return _expected(everybody, 0, 0, count, seed, number)
     if call.shape == "reduce_scatter":

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .data import DTYPES, Array, Call
+from .data import DTYPES, FLIGHTS, IN_FLIGHT, Array, Call
 
 Step = Callable[[], Any]
 
@@ -48,6 +48,13 @@ def launched_rank(variables: tuple[str, ...]) -> int:
 
 def _ordinary(elements: int, dtype: str) -> Array:
     return np.empty(elements, DTYPES[dtype])
+
+
+def blocks_of(call: Call) -> list[tuple[Array, Array]]:
+    """The source and destination of each call in flight."""
+    assert call.src is not None
+    assert call.dst is not None
+    return list(zip(call.src.reshape(FLIGHTS, -1), call.dst.reshape(FLIGHTS, -1), strict=True))
 
 
 def _pair(send: Step, receive: Step, rank: int) -> Step:
@@ -101,6 +108,8 @@ class Unisono:
         run: Any = getattr(comm, call.op, None)
         if call.op == "pingpong":
             return _pair(lambda: world.send(src, 1 - rank), lambda: world.recv(dst, 1 - rank), rank)
+        if call.op in IN_FLIGHT:
+            return self._in_flight(call, world.allreduce_async, named)
         if call.op == "barrier":
             return lambda: run(**named)
         if call.op == "bcast":
@@ -114,6 +123,20 @@ class Unisono:
         if call.op in ("allgather", "alltoall"):
             return lambda: run(src, dst, **named)
         return self._with_counts(call, number, run, named)
+
+    @staticmethod
+    def _in_flight(call: Call, start: Any, named: dict[str, str]) -> Step:
+        blocks = blocks_of(call)
+
+        def together() -> None:
+            for request in [start(src, dst, "sum", **named) for src, dst in blocks]:
+                request.wait()
+
+        def each() -> None:
+            for src, dst in blocks:
+                start(src, dst, "sum", **named).wait()
+
+        return together if call.op == "inflight" else each
 
     @staticmethod
     def _with_counts(call: Call, number: int, run: Any, named: dict[str, str]) -> Step:
@@ -196,7 +219,14 @@ class Mpi4py:
             "allgather": lambda: world.Allgather(src, dst),
             "alltoall": lambda: world.Alltoall(src, dst),
         }
+        if call.op == "inflight":
+            return self._in_flight(call)
         return steps[call.op] if call.op in steps else self._with_counts(call, number)
+
+    def _in_flight(self, call: Call) -> Step:
+        start, wait_all = self._world.Iallreduce, self._mpi.Request.Waitall
+        blocks = blocks_of(call)
+        return lambda: wait_all([start(src, dst) for src, dst in blocks])
 
     def _with_counts(self, call: Call, number: int) -> Step:
         assert call.src is not None

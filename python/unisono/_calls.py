@@ -193,14 +193,9 @@ class Calls:
             recv_counts,
             recv_displacements,
         )
-        return None if started is None else self._quick_started(started, operation, collective, root or 0)
-
-    def _quick_started(
-        self, started: tuple[_core.Request, Array | None], operation: str, collective: int, peer: int, tag: int = 0
-    ) -> Request:
-        """The request of a call that the short way has started."""
-        core, result = started
-        return Request(core, result, None, (operation, self._number, collective, peer, tag))
+        if started is None:
+            return None
+        return Request(started[0], started[1], None, (operation, self._number, collective, root or 0, 0))
 
     @staticmethod
     def _blocks_here(call: Call) -> None:

@@ -59,7 +59,7 @@ class PrimitiveCalls(Calls):
     def send_async(self, src: Any, peer: int, tag: int = 0, **options: Unpack[Options]) -> Request:
         """As `send`."""
         if not options and not self._groups and (quick := self._core.quick_start_send(src, peer, tag)) is not None:
-            return self._quick_started(quick, "send", _SEND, peer, tag)
+            return Request(quick[0], None, None, ("send", self._number, _SEND, peer, tag))
         return self._start(self._to_peer(Collective.SEND, src, None, peer, tag, 0, options))
 
     def recv(
@@ -99,7 +99,7 @@ class PrimitiveCalls(Calls):
         """As `recv`; `Request.received` gives the number of elements, `Request.status` source and tag as well."""
         peer = peer_of("recv", peer, source)
         if not options and not self._groups and (quick := self._core.quick_start_recv(dst, peer, tag)) is not None:
-            return self._quick_started(quick, "recv", _RECV, peer, tag)
+            return Request(quick[0], dst, None, ("recv", self._number, _RECV, peer, tag))
         return self._start(self._to_peer(Collective.RECV, None, dst, peer, tag, 0, options))
 
     def stream_put(self, src: Any, peer: int, port: int, **options: Unpack[Options]) -> None:
@@ -212,7 +212,7 @@ class PrimitiveCalls(Calls):
     def put_async(self, src: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Request:
         """As `put`."""
         if not options and not self._groups and (quick := self._core.quick_start_put(src, peer, offset)) is not None:
-            return self._quick_started(quick, "put", _PUT, peer)
+            return Request(quick[0], None, None, ("put", self._number, _PUT, peer, 0))
         return self._start(self._to_peer(Collective.PUT, src, None, peer, 0, offset, options))
 
     def get(self, dst: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Array:
@@ -225,7 +225,7 @@ class PrimitiveCalls(Calls):
     def get_async(self, dst: Any, peer: int, offset: int = 0, **options: Unpack[Options]) -> Request:
         """As `get`."""
         if not options and not self._groups and (quick := self._core.quick_start_get(dst, peer, offset)) is not None:
-            return self._quick_started(quick, "get", _GET, peer)
+            return Request(quick[0], dst, None, ("get", self._number, _GET, peer, 0))
         return self._start(self._to_peer(Collective.GET, None, dst, peer, 0, offset, options))
 
     def run_program(

@@ -18,7 +18,7 @@ OPS = (
     "alltoall", "gatherv", "scatterv", "allgatherv", "reduce_scatterv", "alltoallv", "barrier", "put", "get",
     "inflight", "stream",
 )  # fmt: skip
-ONLY_C = ("put", "get", "inflight", "stream")  #: not measured from Python
+ONLY_C = ("put", "get", "stream")  #: not measured from Python
 BETWEEN_TWO = ("pingpong", "stream")  #: ranks 0 and 1; the others sleep
 #: What a call of each operation is, and what its figure is the time of.
 MEANING = {

@@ -42,7 +42,7 @@ def test_stamps_and_values_differ() -> None:
     assert max(part.max() for part in parts) < 1 << 14
 
 
-@pytest.mark.parametrize(("op", "counts"), FORMS)
+@pytest.mark.parametrize(("op", "counts"), [*FORMS, ("inflight", "equal"), ("waited", "equal")])
 @pytest.mark.parametrize("last", [0, 1, 5])
 def test_what_is_right_and_what_is_not(op: str, counts: str, last: int) -> None:
     for rank in range(3):
