@@ -66,7 +66,7 @@ def test_switches_carry_the_calls_of_a_program(mpi: str, leaves: int, tmp_path: 
 def test_a_program_goes_on_without_a_switch_that_is_killed(mpi: str, tmp_path: Path) -> None:
     program = compiled(mpi, "aggregated", tmp_path)
     with switch(make_secret(tmp_path)) as one:
-        process = started(mpi, program, 400, [one], UNISONO_AGGREGATE_TIMEOUT_S="1")
+        process = started(mpi, program, 4000, [one], UNISONO_AGGREGATE_TIMEOUT_S="1")
         assert process.stdout is not None
         try:
             begun = process.stdout.readline()
