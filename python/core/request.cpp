@@ -148,7 +148,7 @@ void EndedRequests::free() const {
 }
 
 void release_abandoned() {
-  if (!abandoned().empty()) release_completed();
+  if (!abandoned().empty() || EndedRequests::any()) release_completed();
 }
 
 unisono_status empty_status() {

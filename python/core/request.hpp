@@ -35,6 +35,8 @@ class EndedRequests {
  public:
   /// False if there is no room. With the GIL.
   static bool add(unisono_request* request);
+  /// Whether there are some. With the GIL.
+  static bool any() { return process().count_ != 0; }
   /// All that were added. With the GIL.
   static EndedRequests take() { return std::exchange(process(), {}); }
   void free() const;
