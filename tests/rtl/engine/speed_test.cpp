@@ -271,7 +271,7 @@ double ring(std::uint32_t ranks, std::uint32_t bytes, std::uint32_t segment) {
 }
 
 TEST(Speed, RingAllReduce) {
-  EXPECT_LT(ring(4, 1U << 18U, 4096), 1.11);
+  EXPECT_LT(ring(4, 1U << 18U, 4096), 1.17);  // whose messages of 64 KB go in segments of 2048
   EXPECT_LT(ring(8, 1U << 20U, 4096), 1.06);
 }
 
