@@ -160,7 +160,7 @@ def test_a_child_of_a_rank_is_no_rank(tmp_path: Path) -> None:
         "done = subprocess.run(['env', 'UNISONO_START=none', sys.executable, '-c', code])\n"
         "assert done.returncode == 0\n"
         "unisono.init().world.barrier()\n"
-        "print('joined')\n"
+        "sys.stdout.write('joined\\n')\n"  # in one piece: mpiexec mixes what ranks write
     )
     done = run([*launcher("mpich", 2), *python(tmp_path, child)])
     assert (done.returncode, done.stdout) == (0, "joined\n" * 2), done.stderr
