@@ -7,8 +7,8 @@
 namespace unisono {
 namespace {
 
-/// Of what credit there is, long messages leave this part to short ones, which would have to ask without.
-constexpr std::uint32_t kCreditsKept = 4;
+/// One of so many credits is left to short messages, which would have to ask without any.
+constexpr std::uint32_t kBuffersPerKeptCredit = 4;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ void CommunicatorTable::write(std::uint32_t place, const cclo::Communicator& com
       communicator.epoch,
       communicator.agreed.eager_limit,
       communicator.segment_bytes,
-      buffers | opens | (buffers / kCreditsKept) << registers::kKeptShift,
+      buffers | opens | (buffers / kBuffersPerKeptCredit) << registers::kKeptShift,
       rows | (to_switch ? communicator.size << registers::kMembersShift : 0) | communicator.rank << 16U};
   device_.write(registers::communicator(place, registers::kPathNumber), path);
   device_.write(registers::communicator(place, registers::kPathValid), 1);

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import InvalidArgumentError, UnisonoError
 
-#: Seconds of the processor that the work may take; then it is ended.
+#: Seconds of the processor that the work may take, and in all three times as many; then it is ended.
 MOST_SECONDS = 20
 #: How the process ends that has left a sentence: none of the statuses of commands.
 _REFUSED = 99
@@ -22,7 +22,8 @@ _REFUSED = 99
 def apart(work: Callable[[Callable[[str], None]], int], library: str) -> int:
     """Runs `work(at)` in a child of this process and returns what it returns, a status; `at(what)` notes what it is at.
 
-    Raises InvalidArgumentError, with what an error of `work` says, or with what it was at when it ended without a word.
+    Raises InvalidArgumentError. It has the text of the error that `work` raised; if a signal ended the child, it has
+    what `at` noted last.
     """
     with tempfile.TemporaryFile() as notes:
         sys.stdout.flush()
@@ -41,7 +42,7 @@ def apart(work: Callable[[Callable[[str], None]], int], library: str) -> int:
         note = notes.read().decode(errors="replace")
     if code == _REFUSED:
         raise InvalidArgumentError(note)
-    if code == -signal.SIGXCPU:
+    if code in (-signal.SIGXCPU, -signal.SIGALRM):
         raise InvalidArgumentError(f"{note}: {library} was not done with it after {MOST_SECONDS} s, and was ended")
     if code < 0:
         raise InvalidArgumentError(
@@ -63,6 +64,9 @@ def _end(work: Callable[[Callable[[str], None]], int], notes: Any) -> None:
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
         resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, hard))
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        # A source that is read from a pipe may come late, without use of the processor.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(3 * MOST_SECONDS)
         code = work(at)
         sys.stdout.flush()
     except UnisonoError as error:

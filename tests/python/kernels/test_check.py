@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -447,4 +448,16 @@ def test_what_takes_libclang_too_long_is_ended(tmp_path: Path, monkeypatch: pyte
             pass
 
     with pytest.raises(unisono_errors.InvalidArgumentError, match=r"slow.cpp: libclang was not done .* after 1 s"):
+        apart.apart(work, "libclang")
+
+
+def test_work_that_only_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "MOST_SECONDS", 1)
+
+    def work(at: Callable[[str], None]) -> int:
+        at("a.cpp")
+        time.sleep(60)
+        return 0
+
+    with pytest.raises(unisono_errors.InvalidArgumentError, match=r"a\.cpp: libclang was not done with it"):
         apart.apart(work, "libclang")
