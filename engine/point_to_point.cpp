@@ -169,10 +169,7 @@ bool PointToPoint::try_receive(std::uint32_t peer, std::uint32_t tag, Datatype d
   return true;
 }
 
-bool PointToPoint::stirs(std::uint32_t peer) const {
-  const PeerQueues& queues = peers_[peer];
-  return queues.receive.has_line();
-}
+bool PointToPoint::stirs(std::uint32_t peer) { return peers_[peer].receive.stirs(); }
 
 // --------------------------------------------------------------------------------------------- operations
 
@@ -406,10 +403,10 @@ void PointToPoint::recycle(KeptMessage* came) {
   free_messages_.push_back(came);
 }
 
-/// A receive has its message.
+/// A receive has its message. What it named itself stays untouched: its owner reads that meanwhile.
 void PointToPoint::matched(Transfer& op, std::uint32_t source, std::uint32_t tag) {
-  op.peer = source;
-  op.tag = tag;
+  if (op.wanted.any_source) op.peer = source;
+  if (op.wanted.any_tag) op.tag = tag;
   op.matched.store(true, std::memory_order_release);
 }
 

@@ -122,7 +122,7 @@ class PointToPoint {
   /// Bytes of short messages that are kept.
   std::uint64_t kept() const;
   /// Whether a message of a peer has come; without the flag, for polls.
-  bool stirs(std::uint32_t peer) const;
+  bool stirs(std::uint32_t peer);
   /// Operations in flight.
   bool idle() const { return in_flight_.load(std::memory_order_relaxed) == 0; }
 

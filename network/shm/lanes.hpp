@@ -145,6 +145,12 @@ struct LaneReceiver {
     return static_cast<std::uint32_t>(next().flag.load(std::memory_order_acquire)) ==
            static_cast<std::uint32_t>(taken + 1);
   }
+  /// The same for a thread that is not the lane's user, who may take the line meanwhile.
+  bool stirs() {
+    const std::uint64_t before = std::atomic_ref(taken).load(std::memory_order_relaxed);
+    return static_cast<std::uint32_t>(lines[before % kLaneLines].flag.load(std::memory_order_acquire)) ==
+           static_cast<std::uint32_t>(before + 1);
+  }
 
   /// Where the cells of the next line's payload stand; null if that many cannot be.
   const std::byte* cell(std::uint32_t bytes) const {
@@ -157,7 +163,7 @@ struct LaneReceiver {
   /// The line has been read, and so have its cells. True if the sender was told, who may be waiting for it; `now`: it
   /// is told in any case.
   bool release(bool now = false) {
-    ++taken;
+    std::atomic_ref(taken).store(taken + 1, std::memory_order_relaxed);  // others look at it: see `stirs`
     bool tells = false;
     if (taken - reported >= kLaneReport || now) {
       reported = taken;

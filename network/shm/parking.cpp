@@ -200,10 +200,10 @@ bool Parking::sleep_on_descriptors(Clock::duration at_most) const {
 }
 
 bool Parking::oversubscribed() {
-  if (known_joined_ != size_) [[unlikely]] {
+  if (known_joined_.load(std::memory_order_acquire) != size_) [[unlikely]] {
     find_out_if_crowded();
   }
-  return crowded_;
+  return crowded_.load(std::memory_order_relaxed);
 }
 
 void Parking::find_out_if_crowded() {
@@ -215,11 +215,11 @@ void Parking::find_out_if_crowded() {
     threads.push_back(block.thread.load(std::memory_order_relaxed));
   }
   const auto joined = static_cast<std::uint32_t>(threads.size());
-  if (joined == known_joined_) return;
-  known_joined_ = joined;
+  if (joined == known_joined_.load(std::memory_order_relaxed)) return;
   // Where those will run who have yet to come is not known: as here, probably.
   threads.resize(size_, 0);
-  crowded_ = makes_way_ || seats(threads) < size_;
+  crowded_.store(makes_way_ || seats(threads) < size_, std::memory_order_relaxed);
+  known_joined_.store(joined, std::memory_order_release);  // who sees it sees what was found
 }
 
 }  // namespace unisono::shm

@@ -109,7 +109,7 @@ class Parking {
   bool one_sided() const { return (block_.parked.load(std::memory_order_relaxed) & kOneSided) != 0; }
 
   /// Whether there are more endpoints than can have a core each. Asks the system again as long as endpoints join;
-  /// threads that bind themselves to cores later are not noticed.
+  /// threads that bind themselves to cores later are not noticed. For any thread, also while another one waits.
   bool oversubscribed();
 
   /// For who has polled for a while and is not oversubscribed. There is a core for every rank, but the scheduler may
@@ -219,10 +219,10 @@ class Parking {
   const Segment& segment_;
   EndpointBlock& block_;
   std::uint32_t size_;
-  std::uint32_t known_joined_ = 0;  ///< endpoints that had joined when `crowded_` was found
-  bool makes_way_ = false;          ///< see `make_way`
-  bool crowded_ = true;             ///< more endpoints than cores, as far as known
-  Clock::time_point may_move_{};    ///< not before: to another core
+  std::atomic<std::uint32_t> known_joined_{0};  ///< endpoints that had joined when `crowded_` was found
+  bool makes_way_ = false;                      ///< see `make_way`
+  std::atomic<bool> crowded_{true};             ///< more endpoints than cores, as far as known
+  Clock::time_point may_move_{};                ///< not before: to another core
   Policy policy_;
   Counters counters_;
   std::atomic<std::uint64_t>& shown_sleeps_;  ///< for others to see

@@ -213,7 +213,7 @@ class ShmPoe final : public Poe {
     const Turn turn(waiting_);
     parking_.leave_shared_core(now);
   }
-  /// As `crowded`, for any thread.
+  /// As `crowded`; true as well while another thread waits.
   bool crowded_for_hook() {
     if (waiting_.exchange(true, std::memory_order_acquire)) return true;
     const Turn turn(waiting_);

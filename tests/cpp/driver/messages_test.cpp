@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/error.hpp"
@@ -103,6 +104,34 @@ TEST(Messages, WhatIsWrongIsSaid) {
                 HasSubstr("peer -2000 was given"));
     EXPECT_THAT(error_of([&] { world.probe(3); }, ErrorCode::kInvalidRoot), HasSubstr("probe: source 3 was given"));
     EXPECT_THAT(error_of([&] { world.probe(0, 0, 0.05); }, ErrorCode::kTimeout), HasSubstr("timed out after 50 ms"));
+  });
+}
+
+// Both threads look for messages of one peer on one lane: one that blocks, and one that starts receives.
+TEST(Messages, OfOnePeerAreReceivedByTwoThreadsAtOnce) {
+  constexpr std::int64_t kMessages = 500;
+  on_ranks(2, [&](const Communicator& world) {
+    const std::uint32_t other = 1 - world.rank();
+    const auto value = [](std::uint32_t of, int tag, std::int64_t i) { return 1000 * (10 * of + tag) + i; };
+    std::thread blocks([&] {
+      std::vector<std::int64_t> out(1), in(1);
+      for (std::int64_t i = 0; i < kMessages; ++i) {
+        out[0] = value(world.rank(), 1, i);
+        world.send(out, other, 1);
+        world.recv(in, other, 1);
+        EXPECT_EQ(in[0], value(other, 1, i));
+      }
+    });
+    std::vector<std::int64_t> out(1), in(1);
+    for (std::int64_t i = 0; i < kMessages; ++i) {
+      out[0] = value(world.rank(), 2, i);
+      api::Request sending = world.send_async(out, other, 2);
+      api::Request receiving = world.recv_async(in, other, 2);
+      receiving.wait();
+      sending.wait();
+      EXPECT_EQ(in[0], value(other, 2, i));
+    }
+    blocks.join();
   });
 }
 
