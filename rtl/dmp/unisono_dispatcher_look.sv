@@ -2,10 +2,10 @@
 //
 // A look begins in Idle, with an offer of Rx first, then a move that issues, one whose local result is there, a kicked
 // one. What holds nothing can wait: a segment and producers come before credit, credit before space, and space is the
-// only thing that is asked for again in turn. A look ends in Idle, with a job or without; its move is then kicked, or
-// asks to be looked at again. A long point-to-point message that is not granted yet takes a credit for each segment
-// (Open); while it does, it is not announced, so only one of a pair begins so at a time. Clearing a call goes before
-// all looks: pairs are gone through until the slot holds nothing, and credit for what is not sent is given back.
+// only thing that is asked for again in turn. Whether the move may go on, and whether its message goes on credit, by
+// request or by grant, is told by unisono_dispatcher_permit. A look ends in Idle, with a job or without; its move is
+// then kicked, or asks to be looked at again. Clearing a call goes before all looks: pairs are gone through until the
+// slot holds nothing, and credit for what is not sent is given back.
 //
 // Latency: a look that finds everything takes 5 to 8 cycles; see the page. Throughput: one look at a time.
 
@@ -101,11 +101,17 @@ module unisono_dispatcher_look
   progress_t progress_d, progress_q;
   segment_t segment_d, segment_q;
   logic live, last_of_move;
-  logic opens;                                     // a long message whose next segment may go before it is granted
+  permit_t permit;
 
   assign live = live_i || look_q.issued_here;
   assign last_of_move = size_i.last && !list_i.makes && !list_i.keeps;
-  assign opens = run_q.opens && state_i.point_to_point && (!progress_q.requested || progress_q.opening);
+
+  unisono_dispatcher_permit u_permit (
+    .look_i(look_q), .run_i(run_q), .progress_i(progress_q), .size_i, .state_i,
+    .credit_ready_i(answers_i.credit_ready), .credit_answer_i(answers_i.credit_answer),
+    .credit_granted_i(answers_i.credit_granted), .adopt_ready_i(answers_i.adopt_ready),
+    .ask_credit_o, .ask_keep_o, .ask_adopt_o, .permit_o(permit)
+  );
 
   assign look_o = look_q;
   assign run_o = run_q;
@@ -138,10 +144,7 @@ module unisono_dispatcher_look
     begins_peer_o = lowered_i.run.peer;
     ends_o = 1'b0;
     forget_o = '0;
-    ask_credit_o = 1'b0;
-    ask_keep_o = 1'b0;
     ask_credit_back_o = 1'b0;
-    ask_adopt_o = 1'b0;
     ask_space_o = 1'b0;
     ask_post_o = 1'b0;
     ask_head_o = 1'b0;
@@ -317,116 +320,20 @@ module unisono_dispatcher_look
         end
       end
 
-      StepCredit: begin
-        if (!state_i.follows && !look_q.credit_asked) begin
-          events_o.follow_waits = 1'b1;
-          takes_o.offer_answer = look_q.offered;
-          look_d.step = StepIdle;
-        end else if (!state_i.streams && !look_q.credit_asked) begin
-          events_o.stream_waits = 1'b1;
-          takes_o.offer_answer = look_q.offered;
-          look_d.step = StepIdle;
-        end else if ((run_q.put || run_q.get) && state_i.remote_busy) begin
-          events_o.again = 1'b1;
-          look_d.step = StepIdle;
-        end else if (run_q.get) begin
-          events_o.remote_begin = 1'b1;
-          progress_d.done = 1'b1;
-          progress_write_o = progress_d;
-          memory_o.progress_write = 1'b1;
-          look_d.step = StepIdle;
-        end else if (run_q.put) begin
-          look_d.bytes = size_i.own;
-          look_d.step = StepSpace;
-        end else if (!run_q.send) begin
-          look_d.bytes = size_i.own;
-          lane_o.compute = 1'b1;
-          look_d.step = StepDispatch;
-        end else if (state_i.held) begin
-          // It is kicked when it is its turn.
-          look_d.step = StepIdle;
-        end else if (run_q.eager) begin
-          look_d.bytes = size_i.own;
-          if (progress_q.credited) begin
-            look_d.step = StepSpace;
-          end else begin
-            ask_credit_o = !look_q.credit_asked;
-            look_d.credit_asked = !answers_i.credit_answer && (look_q.credit_asked || answers_i.credit_ready);
-            if (answers_i.credit_answer) begin
-              progress_d.credited = answers_i.credit_granted;
-              progress_write_o = progress_d;
-              memory_o.progress_write = answers_i.credit_granted;
-              // Credit may be held by messages that the peer takes only after this one, so it is asked.
-              look_d.asks = !answers_i.credit_granted;
-              look_d.step = StepSpace;
-            end
-          end
-        end else if ((state_i.point_to_point || state_i.to_switch) && !progress_q.requested && !opens) begin
-          // A receive that does not know of it, and a switch that knows no calls, are asked for place.
-          look_d.asks = 1'b1;
-          look_d.step = StepSpace;
-        end else begin
-          look_d.adopted = 1'b0;
-          look_d.step = StepSize;
-        end
-        if (look_d.asks) begin
-          // What is at the head of Rx does not wait for it.
-          look_d.bytes = '0;
-          takes_o.offer_answer = look_q.offered;
-          look_d.offered = 1'b0;
-        end
-      end
-
-      StepGrants: begin
-        ask_adopt_o = 1'b1;
-        if (answers_i.adopt_ready) begin
-          look_d.adopted = 1'b1;
-          look_d.step = StepSize;
-        end
-      end
-
-      StepSize: begin
-        look_d.bytes = size_i.sized;
-        lane_o.compute = 1'b1;
-        look_d.step = run_q.send ? StepSpace : StepDispatch;
-        if (run_q.send && !run_q.eager && !size_i.granted && opens) begin
-          look_d.step = StepOpen;
-        end else if (run_q.send && !run_q.eager && !size_i.granted && !look_q.adopted) begin
-          look_d.step = StepGrants;
-        end else if (run_q.send && !run_q.eager && size_i.waits) begin
-          // The next grant kicks.
-          if (progress_q.opening) begin
-            progress_d.opening = 1'b0;
-            progress_write_o = progress_d;
-            memory_o.progress_write = 1'b1;
-            events_o.announced = 1'b1;
-          end
-          look_d.step = StepIdle;
-          takes_o.offer_answer = look_q.offered;
-        end
-      end
-
-      StepOpen: begin
-        look_d.bytes = size_i.own;
-        ask_credit_o = !look_q.credit_asked;
-        ask_keep_o = 1'b1;
-        look_d.credit_asked = !answers_i.credit_answer && (look_q.credit_asked || answers_i.credit_ready);
-        if (answers_i.credit_answer) begin
-          progress_d.credited = answers_i.credit_granted;
-          run_d.eager = answers_i.credit_granted;
-          look_d.step = StepSpace;
-          if (!answers_i.credit_granted && progress_q.requested) begin
-            // The rest goes when it is granted, and others may go before it.
-            progress_d.opening = 1'b0;
-            events_o.announced = 1'b1;
-            look_d.step = StepIdle;
-          end else if (!answers_i.credit_granted) begin
-            look_d.asks = 1'b1;
-            look_d.bytes = '0;
-          end
-          progress_write_o = progress_d;
-          memory_o.progress_write = 1'b1;
-        end
+      StepCredit, StepGrants, StepSize, StepOpen: begin
+        look_d.step = permit.step;
+        look_d.offered = permit.offered;
+        look_d.asks = permit.asks;
+        look_d.adopted = permit.adopted;
+        look_d.credit_asked = permit.credit_asked;
+        look_d.bytes = permit.bytes;
+        run_d.eager = permit.eager;
+        progress_d = permit.progress;
+        progress_write_o = progress_d;
+        memory_o.progress_write = permit.writes;
+        lane_o.compute = permit.computes;
+        takes_o.offer_answer = permit.refuses;
+        events_o = permit.events;
       end
 
       StepSpace: begin
@@ -448,9 +355,9 @@ module unisono_dispatcher_look
         if (look_q.asks) begin
           ask_job_o = 1'b1;
           if (answers_i.job_ready) begin
-            events_o.announced = 1'b1;
+            events_o = permit.events;
             lane_o.sent = 1'b1;
-            progress_d.requested = 1'b1;
+            progress_d = permit.progress;
             progress_write_o = progress_d;
             memory_o.progress_write = 1'b1;
             look_d.step = StepIdle;
@@ -481,13 +388,8 @@ module unisono_dispatcher_look
           ask_job_o = !run_q.arrival || look_q.offered || list_i.keeps || answers_i.take_ready;
           ask_take_o = run_q.arrival && !look_q.offered && !list_i.keeps && answers_i.job_ready;
           if (ask_job_o && answers_i.job_ready) begin
-            if (opens) begin
-              progress_d.opening = run_q.eager && !size_i.last;
-              progress_d.requested = 1'b1;
-              progress_d.credited = 1'b0;
-            end
-            // Of long messages to a peer only one begins on credit at a time.
-            events_o.announced = run_q.send && !run_q.put && !progress_d.opening;
+            progress_d = permit.progress;
+            events_o = permit.events;
             events_o.remote_begin = run_q.put && progress_q.position == '0;
             if (!list_i.makes && !list_i.keeps) progress_d.position = size_i.after;
             progress_d.done = last_of_move;
@@ -497,8 +399,7 @@ module unisono_dispatcher_look
             events_o.sent = last_of_move && run_q.send && !run_q.put;
             if (size_i.last && run_q.send && !run_q.put) begin
               ends_o = 1'b1;
-              // A short message leaves the grant alone that has come for a long one behind it.
-              if (!run_q.eager || opens) forget_o[size_i.parity] = 1'b1;
+              forget_o[size_i.parity] = permit.forgets;
             end
             if (run_q.fan_out && run_q.send) begin
               // On to the next peer with the same segment, or to the first one with the next segment.
@@ -582,5 +483,15 @@ module unisono_dispatcher_look
       segment_q <= segment_d;
     end
   end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      // A message that opens reads memory, so Open refuses no offer.
+      opens_without_offer: assert (look_q.step != StepOpen || !look_q.offered);
+      asks_behind_credit: assert (look_q.step inside {StepIdle, StepSpace, StepDispatch} || !look_q.asks);
+    end
+  end
+`endif
 
 endmodule

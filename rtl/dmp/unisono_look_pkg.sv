@@ -220,4 +220,21 @@ package unisono_look_pkg;
     logic stream_waits;
   } events_t;
 
+  // Whether a move may go on, and how (unisono_dispatcher_permit).
+  typedef struct packed {
+    step_e step;               // the next one
+    logic offered;             // of the look, see look_t
+    logic asks;
+    logic adopted;
+    logic credit_asked;
+    segment_bytes_t bytes;
+    logic eager;               // what goes has its credit
+    progress_t progress;
+    logic writes;              // progress is kept
+    logic computes;            // the lane is the compute lane
+    logic refuses;             // what Rx offers, if anything
+    logic forgets;             // the grant is over with the message
+    events_t events;
+  } permit_t;
+
 endpackage

@@ -60,6 +60,10 @@ EVENTS = [
     *[("fail", 1), ("remote_begin", 1), ("follow_waits", 1), ("stream_waits", 1)],
 ]
 SEGMENT = [("valid", 1), ("buffer", 10), ("bytes", 14), ("last", 1), ("total", 48)]
+PERMIT = [
+    *[("step", 5), ("offered", 1), ("asks", 1), ("adopted", 1), ("credit_asked", 1), ("next_bytes", 14), ("eager", 1)],
+    *[*PROGRESS, ("writes", 1), ("computes", 1), ("refuses", 1), ("forgets", 1), *EVENTS],
+]
 JOB = [
     *[*ID, ("generation", 2), ("last", 1), ("wakes", 1), ("bytes", 14), ("func", 8), ("dtype", 6), ("swap", 1)],
     *[("wide", 1), ("op0", 2), ("op0_address", 64), ("op1", 2), ("op1_address", 64), ("releases", 1), ("buffer", 10)],
