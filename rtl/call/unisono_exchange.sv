@@ -1,9 +1,9 @@
 // The exchange memory: what host and engine share, behind an AXI4-Lite slave of 32 bits.
 //
-// The map is spec/exchange.yaml. Small registers are here; counters, communicator table, receive buffers
-// and the microcontroller's memory are elsewhere and reached by ports. An address without a register, a
-// write to what is read only and a read of what is write only answer SLVERR and change nothing.
-// Byte strobes are respected; 64-bit counters are read as a whole when the lower half is read first.
+// The map is spec/exchange.yaml. Small registers are here, what the host has of its calls is in unisono_exchange_calls;
+// counters, communicator table, receive buffers and the microcontroller's memory are elsewhere and reached by ports. An
+// address without a register, a write to what is read only and a read of what is write only answer SLVERR and change
+// nothing. Byte strobes are respected; 64-bit counters are read as a whole when the lower half is read first.
 //
 // Latency: a write is answered 2 cycles after address and data have both come, a read ReadLatency + 3
 // cycles after its address. Throughput: one write in 2 cycles, one read in ReadLatency + 4. Only accesses
@@ -150,7 +150,7 @@ module unisono_exchange #(
     return address_t'(address) & ~address_t'(3);
   endfunction
 
-  logic slot_taken_q;                // the descriptor at call_slot is being taken
+  logic slot_taken;                  // the descriptor at call_slot is being taken
   logic write_ok;
 
   logic write_control, write_status, write_doorbell, write_slot, write_firmware;
@@ -166,9 +166,9 @@ module unisono_exchange #(
   always_comb begin
     write_control      = waddr_q == address_t'(ExchangeControlOffset);
     write_status       = waddr_q == address_t'(ExchangeStatusOffset);
-    write_doorbell     = waddr_q == address_t'(ExchangeDoorbellOffset) && !slot_taken_q;
+    write_doorbell     = waddr_q == address_t'(ExchangeDoorbellOffset) && !slot_taken;
     write_slot         = is_in(waddr_q, ExchangeCallSlotOffset, ExchangeCallSlotBytes)
-                      && !slot_taken_q;
+                      && !slot_taken;
     write_table        = in_table(waddr_q);
     write_firmware     = waddr_q == address_t'(ExchangeFirmwareDataOffset) && wstrb_q == '1
                       && !run_o;
@@ -224,8 +224,6 @@ module unisono_exchange #(
   // -------------------------------------------------------------------------------- small registers
 
   logic [31:0] firmware_address_q;
-  logic        error_seen_q;
-  call_response_t error_q;
   logic [$clog2(ResetCycles+1)-1:0] reset_left_q;
   logic        firmware_step;
 
@@ -283,20 +281,6 @@ module unisono_exchange #(
     soft_reset_o <= rst_ni && reset_left_q != '0;
   end
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || soft_reset_o) begin
-      error_seen_q <= 1'b0;
-      error_q      <= '0;
-    end else begin
-      if (failed_i) begin
-        error_seen_q <= 1'b1;
-        error_q      <= failed_response_i;
-      end else if (apply && write_status && wstrb_q[0] && wdata_q[1]) begin
-        error_seen_q <= 1'b0;
-      end
-    end
-  end
-
   // ----------------------------------------------------------------------------------------- tables
   // One access at a time; a write goes before a read that comes in the same cycle.
 
@@ -332,51 +316,20 @@ module unisono_exchange #(
 
   // ------------------------------------------------------------------------------- the host's calls
 
-  // The descriptor, as pairs of words; the host reads and writes halves, the queue takes four rows, of which the first
-  // three are collected.
-  localparam int unsigned SlotIndexWidth = RowWidth;
-  logic [SlotIndexWidth-1:0] slot_write_row, slot_read_row;
-  call_row_t row_q;
-  logic [1:0][31:0] slot_row, slot_read;
+  logic           error_seen, completed;
+  call_response_t error;
+  logic [15:0]    completed_code;
+  logic [31:0]    slot_data;
 
-  assign slot_write_row = waddr_q[3+:SlotIndexWidth];
-
-  for (genvar h = 0; h < 2; h++) begin : gen_slot
-    for (genvar b = 0; b < 4; b++) begin : gen_bytes
-      (* ram_style = "distributed" *) logic [7:0] bytes [DescriptorRows];
-      always_ff @(posedge clk_i) begin
-        if (apply && write_slot && waddr_q[2] == 1'(h) && wstrb_q[b]) begin
-          bytes[slot_write_row] <= wdata_q[8*b+:8];
-        end
-      end
-      assign slot_row[h][8*b+:8]  = bytes[row_q];
-      assign slot_read[h][8*b+:8] = bytes[slot_read_row];
-    end
-  end
-
-  logic [QuadRows-2:0][63:0] collected_q;
-  logic row_step;
-  assign quad_valid_o = slot_taken_q && row_q[1:0] == 2'(QuadRows - 1);
-  assign quad_data_o  = {slot_row, collected_q};
-  assign row_step     = slot_taken_q && (row_q[1:0] != 2'(QuadRows - 1) || quad_ready_i);
-
-  always_ff @(posedge clk_i) begin
-    if (row_step) begin
-      collected_q <= {slot_row, collected_q[QuadRows-2:1]};
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || soft_reset_o) begin
-      slot_taken_q <= 1'b0;
-      row_q        <= '0;
-    end else if (apply && write_doorbell) begin
-      slot_taken_q <= 1'b1;
-    end else if (row_step) begin
-      row_q        <= row_q + call_row_t'(1);
-      slot_taken_q <= row_q != call_row_t'(DescriptorRows - 1);
-    end
-  end
+  unisono_exchange_calls u_calls (
+    .clk_i, .rst_ni, .soft_reset_i(soft_reset_o),
+    .write_i(apply && write_slot), .write_word_i(waddr_q[2+:RowWidth+1]), .write_data_i(wdata_q),
+    .write_strobe_i(wstrb_q), .read_word_i(raddr_q[2+:RowWidth+1]), .read_data_o(slot_data),
+    .ring_i(apply && write_doorbell), .taken_o(slot_taken), .quad_valid_o, .quad_ready_i, .quad_data_o,
+    .remove_i(response_ready_o), .response_valid_i, .response_code_i(response_i.code),
+    .completed_o(completed), .completed_code_o(completed_code), .failed_i, .failed_response_i,
+    .forget_i(apply && write_status && wstrb_q[0] && wdata_q[1]), .error_seen_o(error_seen), .error_o(error)
+  );
 
   // ------------------------------------------------------------------------------------------- reads
 
@@ -390,12 +343,9 @@ module unisono_exchange #(
   logic                 finish;
   logic [31:0]          local_q, local_data, counter_high_q;
   logic                 local_ok;
-  logic [15:0]          completed_code_q;
-  logic                 completed_q;
 
   assign s_axi_arready = !reading_q && !s_axi_rvalid;
   assign finish        = reading_q && wait_q == '0 && (!read_table || beyond_r_q || table_answered_q);
-  assign slot_read_row = raddr_q[3+:SlotIndexWidth];
 
   logic read_counter, read_rx_buffer, read_slot, read_firmware, read_completed;
   always_comb begin
@@ -420,12 +370,12 @@ module unisono_exchange #(
       ExchangeCapabilityOffset + 4:  local_data = capability[63:32];
       ExchangeControlOffset:         local_data = {30'd0, run_o, soft_reset_o || reset_left_q != '0};
       ExchangeStatusOffset: begin
-        local_data = {27'd0, waits_for_cpu_i, response_valid_i, slot_taken_q, error_seen_q, ready_i};
+        local_data = {27'd0, waits_for_cpu_i, response_valid_i, slot_taken, error_seen, ready_i};
       end
-      ExchangeErrorOffset:           local_data = {16'd0, error_q.code};
-      ExchangeErrorCallOffset:       local_data = error_q.call_id;
+      ExchangeErrorOffset:           local_data = {16'd0, error.code};
+      ExchangeErrorCallOffset:       local_data = error.call_id;
       ExchangeCompletedOffset:       local_data = response_valid_i ? response_i.call_id : '0;
-      ExchangeCompletedCodeOffset:   local_data = {completed_q, 15'd0, completed_code_q};
+      ExchangeCompletedCodeOffset:   local_data = {completed, 15'd0, completed_code};
       ExchangeCallsOffset:           local_data = {16'd0, active_i, outstanding_i};
       ExchangeEagerLimitOffset:      local_data = eager_limit_o;
       ExchangeSegmentBytesOffset:    local_data = segment_bytes_o;
@@ -439,7 +389,7 @@ module unisono_exchange #(
       ExchangeWindowBytesOffset + 4: local_data = window_bytes_o[63:32];
       default: begin
         local_ok = read_slot || read_table || read_counter || read_rx_buffer || read_firmware;
-        local_data = slot_read[raddr_q[2]];
+        local_data = slot_data;
       end
     endcase
     if (beyond_r_q) begin
@@ -498,16 +448,6 @@ module unisono_exchange #(
           end
         end
       end
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || soft_reset_o) begin
-      completed_q      <= 1'b0;
-      completed_code_q <= '0;
-    end else if (response_ready_o) begin
-      completed_q      <= response_valid_i;
-      completed_code_q <= response_valid_i ? response_i.code : '0;
     end
   end
 
