@@ -34,7 +34,8 @@ module unisono_engine_control
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) prefers_notice_q <= 1'b0;
-    else if (valid && ready) prefers_notice_q <= !takes_notice;
+    // What waits for space stays on offer; once it has gone, it is the other's turn.
+    else if (valid) prefers_notice_q <= ready ? !takes_notice : takes_notice;
   end
 
   unisono_fifo #(.Width($bits(transmit_t)), .Depth(4)) u_control (

@@ -17,14 +17,13 @@ async def random_messages(dut):
     await start_clock_and_reset(dut)
     for _ in range(2):
         offers = {"grants": None, "notice": None}
-        queue, prefers, stuck, waits = deque(), False, False, Waits(seen)  # queue: when a message shows, and it
+        queue, prefers, waits = deque(), False, Waits(seen)  # queue: when a message shows, and it
         for cycle in range(scaled(16000, 5000)):
             if cycle % 60 == 0:
                 often = {name: rng.choice((0.1, 0.5, 1.0)) for name in offers}
                 pace = rng.choice((0.1, 0.5, 1.0))
             for name, offer in offers.items():
-                # What waits at a full queue is not to change, so nothing else comes before it goes.
-                if offer is None and not stuck and rng.random() < often[name]:
+                if offer is None and rng.random() < often[name]:
                     offers[name] = rng.getrandbits(bits)
                 getattr(dut, f"{name}_valid_i").value = offers[name] is not None
                 getattr(dut, f"{name}_i").value = rng.getrandbits(bits) if offers[name] is None else offers[name]
@@ -43,7 +42,6 @@ async def random_messages(dut):
                 assert word == queue[0][1]
             left = waits.taken("out", shown, out_ready, word)
             await RisingEdge(dut.clk_i)
-            stuck = not ready and offers[name] is not None
             if left:
                 queue.popleft()
             if ready and offers[name] is not None:
@@ -52,11 +50,15 @@ async def random_messages(dut):
                 queue.append((cycle + 1, offers[name]))
                 offers[name] = None
                 prefers = not notice
+            elif offers[name] is not None:
+                # It waits at a full queue, and is not to change when the other comes.
+                seen["joined"] += None not in offers.values()
+                prefers = notice
             seen["full"] += not ready
         for name in ("grants_valid", "notice_valid", "out_ready"):
             getattr(dut, f"{name}_i").value = 0
         await reset_again(dut)
-    for what in ("grants", "notice", "turn", "full", "out waits"):
+    for what in ("grants", "notice", "turn", "full", "joined", "out waits"):
         assert seen[what] > 100, what
 
 
