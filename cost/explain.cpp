@@ -1,6 +1,7 @@
 #include "cost/explain.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/facts.hpp"
 #include "core/footprint.hpp"
@@ -30,8 +31,15 @@ std::optional<bool> quicker(Call call, std::uint64_t count, NamedAlgorithm a, Na
   return price(a) < price(b);
 }
 
-/// The count nearest to the call's, by factors of two, at which the order of two algorithms changes.
+/// By what factors sizes are tried. Each trial walks two programs, which of so many ranks takes a second.
+std::uint32_t stride_of(const Call& call) {
+  constexpr std::uint32_t kManyRanks = 256;
+  return call.size < kManyRanks ? 2 : 16;
+}
+
+/// The count nearest to the call's, by factors of `stride_of`, at which the order of two algorithms changes.
 std::optional<std::uint64_t> crossover(const Call& call, NamedAlgorithm a, NamedAlgorithm b, const Machine& machine) {
+  const std::uint32_t stride = stride_of(call);
   const std::optional<bool> here = quicker(call, call.count, a, b, machine);
   if (!here || call.count == 0) return std::nullopt;
   const std::uint64_t most = std::max<std::uint64_t>(kMostBytes / element_bytes(call) / call.size, call.count);
@@ -40,7 +48,7 @@ std::optional<std::uint64_t> crossover(const Call& call, NamedAlgorithm a, Named
   while (up < most || down > 1) {
     for (const bool rising : {true, false}) {
       const std::uint64_t near = rising ? up : down;
-      const std::uint64_t far = rising ? std::min(up * 2, most) : std::max<std::uint64_t>(down / 2, 1);
+      const std::uint64_t far = rising ? std::min(up * stride, most) : std::max<std::uint64_t>(down / stride, 1);
       (rising ? up : down) = far;
       if (far == near) continue;
       const std::optional<bool> there = quicker(call, far, a, b, machine);
@@ -48,8 +56,8 @@ std::optional<std::uint64_t> crossover(const Call& call, NamedAlgorithm a, Named
       // Between the two it changes; a few halvings say where well enough.
       std::uint64_t same = near;
       std::uint64_t other = far;
-      constexpr int kHalvings = 6;
-      for (int i = 0; i < kHalvings && (same > other ? same - other : other - same) > 1; ++i) {
+      const int halvings = 5 + std::countr_zero(stride);
+      for (int i = 0; i < halvings && (same > other ? same - other : other - same) > 1; ++i) {
         const std::uint64_t middle = same / 2 + other / 2 + (same % 2 + other % 2) / 2;
         const std::optional<bool> between = quicker(call, middle, a, b, machine);
         (between && *between == *here ? same : other) = middle;
@@ -122,6 +130,7 @@ Explanation explain(Call call, bool reachable, const Tuning& tuning, const Machi
     }
   }
   if (result.choice.position >= 0 && result.runner_up >= 0) {
+    result.crossover_stride = stride_of(call);
     if (const auto count =
             crossover(call, {result.choice.position, result.choice.radix}, {result.runner_up, 0}, machine)) {
       result.crossover = *count * element_bytes(call);

@@ -28,6 +28,9 @@ struct Explanation {
   int runner_up = -1;                 ///< the quickest that was not chosen, with its usual radix; -1: there is none
   /// Bytes nearest to the call's at which the runner-up becomes quicker, or slower, than the choice.
   std::optional<std::uint64_t> crossover;
+  /// Sizes were tried by this factor, so an order that changes twice between two of them is not seen; 0: there was
+  /// nothing to compare.
+  std::uint32_t crossover_stride = 0;
   /// Nanoseconds spent on learning that buffers cannot be reached directly; 0 where the ranks do not ask.
   double asked_in_vain = 0;
 };

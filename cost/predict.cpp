@@ -1,11 +1,12 @@
 #include "cost/predict.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <deque>
 #include <limits>
 #include <queue>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "collectives/record.hpp"
@@ -37,6 +38,7 @@ struct Step {
   std::uint64_t bytes = 0;
   std::uint32_t pieces = 1;
   std::vector<std::uint32_t> from, to;  ///< ranks; of messages
+  std::vector<std::uint32_t> from_lane, to_lane;
   std::vector<std::uint32_t> from_ordinal, to_ordinal;
   std::uint32_t dependencies = 0;
   std::array<std::uint8_t, 2> follows{};
@@ -44,6 +46,19 @@ struct Step {
   std::uint32_t done = 0;
   bool complete = false;
   Time finished;  ///< of the last piece that is done
+};
+
+/// Times in the order in which they are used up.
+class Times {
+ public:
+  bool empty() const { return first_ == all_.size(); }
+  const Time& front() const { return all_[first_]; }
+  void push_back(const Time& time) { all_.push_back(time); }
+  void pop_front() { ++first_; }
+
+ private:
+  std::vector<Time> all_;
+  std::size_t first_ = 0;
 };
 
 /// What one rank sends another.
@@ -57,9 +72,10 @@ struct Lane {
   std::vector<Message> messages;
   std::uint32_t sent = 0;      ///< whole messages
   std::uint32_t consumed = 0;  ///< whole messages
-  std::deque<Time> space;      ///< when cells became free again, oldest first
+  std::uint32_t expected = 0;  ///< messages that the receiver's program takes
+  Times space;                 ///< when cells became free again, oldest first
   std::uint32_t free_pieces = 0;
-  std::deque<Time> line_space;
+  Times line_space;
   std::uint32_t free_lines = 0;
 };
 
@@ -71,7 +87,6 @@ class Walk {
         work_(ranks),
         size_(static_cast<std::uint32_t>(ranks.size())) {
     ranks_.resize(size_);
-    lanes_.resize(std::size_t{size_} * size_);
     std::uint64_t everything = 0;
     for (const RankWork& rank : ranks) everything += rank.bytes;
     for (std::uint32_t r = 0; r < size_; ++r) {
@@ -80,10 +95,6 @@ class Walk {
       cross_.push_back(at_level(machine.cross, own, static_cast<double>(everything)));
     }
     for (std::uint32_t r = 0; r < size_; ++r) decode(r);
-    for (Lane& lane : lanes_) {
-      lane.free_pieces = machine.lane_segments;
-      lane.free_lines = machine.lane_lines;
-    }
     if (several_) {
       const std::uint32_t hosts = 1 + *std::max_element(machine.host_of.begin(), machine.host_of.end());
       out_free_.resize(hosts);
@@ -92,6 +103,7 @@ class Walk {
     const std::uint32_t cores = several_ || machine.cores == 0 ? size_ : std::min(machine.cores, size_);
     cores_.resize(cores);
     for (std::uint32_t r = 0; r < size_; ++r) cores_[r % cores].ranks.push_back(r);
+    for (Core& core : cores_) core.awake.resize((core.ranks.size() + 63) / 64, ~std::uint64_t{0});
     if (direct && size_ > 1) enter();
   }
 
@@ -122,6 +134,9 @@ class Walk {
   };
   struct Core {
     std::vector<std::uint32_t> ranks;
+    /// A bit for each of them: it may have something to do. One that has found nothing has nothing before it or a
+    /// peer has done something.
+    std::vector<std::uint64_t> awake;
     std::uint32_t turn = 0;  ///< index of the rank that ran last
     Time free;
     std::uint64_t version = 0;
@@ -192,7 +207,16 @@ class Walk {
     return plus_latency(arrival, machine_.network.latency);
   }
 
-  Lane& lane(std::uint32_t from, std::uint32_t to) { return lanes_[std::size_t{from} * size_ + to]; }
+  /// The number of a pair's lane. Only pairs that say something have one: of thousands of ranks few do.
+  std::uint32_t lane_of(std::uint32_t from, std::uint32_t to) {
+    const auto [found, is_new] = lane_numbers_.try_emplace(std::uint64_t{from} * size_ + to, lanes_.size());
+    if (is_new) {
+      Lane& lane = lanes_.emplace_back();
+      lane.free_pieces = machine_.lane_segments;
+      lane.free_lines = machine_.lane_lines;
+    }
+    return found->second;
+  }
 
   template <class Use>
   static void for_each_peer(const Program& program, std::uint32_t peer, PeerMode mode, Use&& use) {
@@ -268,8 +292,10 @@ class Walk {
         step.piece_cost.reduce = piece * reduce;
         step.piece_cost.total = step.piece_cost.latency + step.piece_cost.copy + step.piece_cost.reduce;
         for (const std::uint32_t peer : step.to) {
-          step.to_ordinal.push_back(static_cast<std::uint32_t>(lane(r, peer).messages.size()));
-          lane(r, peer).messages.push_back({step.pieces, in_line, {}, {}});
+          step.to_lane.push_back(lane_of(r, peer));
+          Lane& out = lanes_[step.to_lane.back()];
+          step.to_ordinal.push_back(static_cast<std::uint32_t>(out.messages.size()));
+          out.messages.push_back({step.pieces, in_line, {}, {}});
           ++result_.messages;
           result_.message_bytes += step.bytes;
           if (work_[peer].host != work_[r].host) {
@@ -277,17 +303,15 @@ class Walk {
             result_.between_bytes += step.bytes;
           }
         }
-        for (const std::uint32_t peer : step.from) step.from_ordinal.push_back(expected(peer, r)++);
+        for (const std::uint32_t peer : step.from) {
+          step.from_lane.push_back(lane_of(peer, r));
+          step.from_ordinal.push_back(lanes_[step.from_lane.back()].expected++);
+        }
       }
       rank.steps.push_back(std::move(step));
     }
     result_.moves += program.moves.size();
     result_.most_moves = std::max<std::uint64_t>(result_.most_moves, program.moves.size());
-  }
-
-  std::uint32_t& expected(std::uint32_t from, std::uint32_t to) {
-    if (expected_.empty()) expected_.resize(lanes_.size());
-    return expected_[std::size_t{from} * size_ + to];
   }
 
   /// The ranks of a direct call tell each other where their buffers are.
@@ -326,7 +350,7 @@ class Walk {
       if (before.done < needed) return never;
     }
     for (std::size_t i = 0; i < step.from.size(); ++i) {
-      const Lane& in = lane(step.from[i], r);
+      const Lane& in = lanes_[step.from_lane[i]];
       if (in.consumed != step.from_ordinal[i] || in.messages.size() <= step.from_ordinal[i]) return never;
       const Lane::Message& message = in.messages[step.from_ordinal[i]];
       const auto needed = std::min<std::size_t>(
@@ -335,7 +359,7 @@ class Walk {
       when = later(when, message.arrived[needed - 1]);
     }
     for (std::size_t i = 0; i < step.to.size(); ++i) {
-      const Lane& out = lane(r, step.to[i]);
+      const Lane& out = lanes_[step.to_lane[i]];
       if (out.sent != step.to_ordinal[i]) return never;
       const bool in_line = out.messages[step.to_ordinal[i]].inline_payload;
       if (out.free_lines == 0) {
@@ -371,15 +395,28 @@ class Walk {
     std::uint32_t index = 0;  ///< of the rank on the core
     std::uint32_t move = 0;
   };
-  Plan plan(const Core& core) {
+  /// How many ranks from this one on are known to find nothing; not all, if they are many.
+  static std::uint32_t asleep_from(const Core& core, std::uint32_t index) {
+    const std::uint64_t rest = core.awake[index / 64] >> (index % 64);
+    const auto asleep = rest == 0 ? 64 - index % 64 : static_cast<std::uint32_t>(std::countr_zero(rest));
+    return std::min(asleep, static_cast<std::uint32_t>(core.ranks.size()) - index);
+  }
+  Plan plan(Core& core) {
     Plan best;
     const auto count = static_cast<std::uint32_t>(core.ranks.size());
     for (std::uint32_t distance = 0; distance < count; ++distance) {
       const std::uint32_t index = (core.turn + distance) % count;
+      if (const std::uint32_t asleep = asleep_from(core, index); asleep != 0) {
+        distance += asleep - 1;
+        continue;
+      }
       // Every rank in between looks, finds nothing, and gives the core on.
       const Time from = plus_latency(core.free, distance * machine_.yield);
       const Next found = next(core.ranks[index], from.total);
-      if (found.ready.total == kNever) continue;
+      if (found.ready.total == kNever) {
+        core.awake[index / 64] &= ~(std::uint64_t{1} << (index % 64));
+        continue;
+      }
       const Time start = found.ready.total > from.total && count > 1
                              ? plus_latency(found.ready, machine_.yield)  // somewhere in the round of those who wait
                              : later(found.ready, from);
@@ -387,6 +424,11 @@ class Walk {
       if (best.start.total <= from.total) break;
     }
     return best;
+  }
+
+  void wake(std::uint32_t r) {
+    const auto index = static_cast<std::uint32_t>(r / cores_.size());
+    cores_[r % cores_.size()].awake[index / 64] |= std::uint64_t{1} << (index % 64);
   }
 
   void renew(std::uint32_t c) {
@@ -421,6 +463,8 @@ class Walk {
       while (rank.first < rank.steps.size() && rank.steps[rank.first].complete) ++rank.first;
       rank.end = later(rank.end, end);
     }
+    wake(r);
+    for (const std::uint32_t peer : touched_) wake(peer);
     renew(c);
     for (const std::uint32_t peer : touched_) {
       const auto other = static_cast<std::uint32_t>(peer % cores_.size());
@@ -429,7 +473,7 @@ class Walk {
   }
 
   void take(std::uint32_t r, const Step& step, std::size_t i, std::uint32_t piece, const Time& end) {
-    Lane& in = lane(step.from[i], r);
+    Lane& in = lanes_[step.from_lane[i]];
     Lane::Message& message = in.messages[step.from_ordinal[i]];
     const Time free = plus_latency(end, latency(r, step.from[i]));
     // Pieces of the message that this piece of the move has used up.
@@ -444,9 +488,9 @@ class Walk {
   }
 
   void put(std::uint32_t r, const Step& step, std::size_t i, const Time& end) {
-    Lane& out = lane(r, step.to[i]);
+    Lane& out = lanes_[step.to_lane[i]];
     Lane::Message& message = out.messages[step.to_ordinal[i]];
-    const auto spend = [](std::uint32_t& free, std::deque<Time>& space) {
+    const auto spend = [](std::uint32_t& free, Times& space) {
       if (free != 0) {
         --free;
       } else {
@@ -473,7 +517,7 @@ class Walk {
   std::vector<double> copy_, cross_;  ///< by rank: the machine's, where the rank's data lies
   std::vector<Rank> ranks_;
   std::vector<Lane> lanes_;
-  std::vector<std::uint32_t> expected_;
+  std::unordered_map<std::uint64_t, std::uint32_t> lane_numbers_;  ///< by sender * size + receiver
   std::vector<Core> cores_;
   std::priority_queue<Entry> agenda_;
   std::vector<std::uint32_t> touched_;

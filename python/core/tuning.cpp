@@ -233,6 +233,7 @@ nb::dict explained(int collective, std::uint32_t size, std::uint64_t count, int 
   answer["algorithm"] = name(found.choice.position, found.choice.radix);
   answer["runner_up"] = name(found.runner_up, 0);
   answer["crossover"] = found.crossover ? nb::cast(*found.crossover) : nb::object(nb::none());
+  answer["crossover_stride"] = found.crossover_stride;
   answer["asked_in_vain"] = found.asked_in_vain;
   answer["crowded"] = result.crowded;
   answer["priced"] = found.priced;

@@ -367,7 +367,9 @@ def _print(console: Console, options: argparse.Namespace, answer: dict[str, Any]
         console.print(f"Order of reduction: {answer['order']['hash']} ({same}).", markup=False)
     if answer["runner_up"] is not None:
         where = answer["crossover"]
-        place = "at no size does their order change" if where is None else f"their order changes near {length(where)}"
+        tried = f"at none of the sizes tried, {answer['crossover_stride']} times apart,"
+        none = "at no size" if answer["crossover_stride"] == 2 else tried
+        place = f"{none} does their order change" if where is None else f"their order changes near {length(where)}"
         console.print(f"Runner-up: [cyan]{answer['runner_up']}[/]; {place}.")
     if answer["kernel_copy"]["this_call"]:
         console.print(

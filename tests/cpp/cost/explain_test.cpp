@@ -63,6 +63,7 @@ TEST(Explain, BetweenHostsChoosesAsACommunicatorThereAndPricesNothing) {
     EXPECT_FALSE(found.priced);
     EXPECT_EQ(found.runner_up, -1);
     EXPECT_FALSE(found.crossover.has_value());
+    EXPECT_EQ(found.crossover_stride, 0U);
     EXPECT_EQ(found.asked_in_vain, 0);
     for (const Candidate& candidate : found.candidates) {
       EXPECT_EQ(candidate.prediction.time, Time{}) << at(candidate.position).name;
@@ -86,24 +87,27 @@ TEST(Explain, BetweenHostsChoosesAsACommunicatorThereAndPricesNothing) {
 }
 
 TEST(Explain, TheCrossoverIsWhereTheOrderChanges) {
-  // Broadcast to three: along a chain and by a tree, both pass through one another once.
+  // Broadcast: along a chain and by a tree, both pass through one another once.
   const std::vector<Rule> pins = parse_pins("bcast=chain");
-  int found_some = 0;
-  for (const std::uint64_t bytes : {64ULL, 4096ULL, 1'048'576ULL}) {
-    const Call call = call_of(Collective::kBcast, 8, bytes);
-    const Explanation found = explain(call, false, {pins, false}, Machine{});
-    EXPECT_STREQ(at(found.choice.position).name, "chain");
-    EXPECT_EQ(found.choice.rule, pins.data());
-    if (!found.crossover) continue;
-    ++found_some;
-    const auto chain_wins = [&](std::uint64_t at_bytes) {
-      const Call there = call_of(Collective::kBcast, 8, at_bytes);
-      return predict(there, at(found.choice.position), Machine{}).time.total <
-             predict(there, at(found.runner_up), Machine{}).time.total;
-    };
-    EXPECT_NE(chain_wins(bytes), chain_wins(*found.crossover)) << bytes << " " << *found.crossover;
+  for (const std::uint32_t ranks : {8U, 256U}) {
+    int found_some = 0;
+    for (const std::uint64_t bytes : {64ULL, 4096ULL, 1'048'576ULL}) {
+      const Call call = call_of(Collective::kBcast, ranks, bytes);
+      const Explanation found = explain(call, false, {pins, false}, Machine{});
+      EXPECT_STREQ(at(found.choice.position).name, "chain");
+      EXPECT_EQ(found.choice.rule, pins.data());
+      EXPECT_EQ(found.crossover_stride, ranks == 8 ? 2U : 16U);
+      if (!found.crossover) continue;
+      ++found_some;
+      const auto chain_wins = [&](std::uint64_t at_bytes) {
+        const Call there = call_of(Collective::kBcast, ranks, at_bytes);
+        return predict(there, at(found.choice.position), Machine{}).time.total <
+               predict(there, at(found.runner_up), Machine{}).time.total;
+      };
+      EXPECT_NE(chain_wins(bytes), chain_wins(*found.crossover)) << ranks << " " << bytes << " " << *found.crossover;
+    }
+    EXPECT_GT(found_some, 0) << ranks;
   }
-  EXPECT_GT(found_some, 0);
 }
 
 TEST(Explain, ARadixIsPricedBesideTheUsualOne) {
