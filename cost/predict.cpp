@@ -6,7 +6,6 @@
 #include <limits>
 #include <queue>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "collectives/record.hpp"
@@ -14,6 +13,7 @@
 #include "core/footprint.hpp"
 #include "core/group_table.hpp"
 #include "core/text.hpp"
+#include "cost/lanes.hpp"
 
 namespace unisono::cost {
 namespace {
@@ -48,44 +48,14 @@ struct Step {
   Time finished;  ///< of the last piece that is done
 };
 
-/// Times in the order in which they are used up.
-class Times {
- public:
-  bool empty() const { return first_ == all_.size(); }
-  const Time& front() const { return all_[first_]; }
-  void push_back(const Time& time) { all_.push_back(time); }
-  void pop_front() { ++first_; }
-
- private:
-  std::vector<Time> all_;
-  std::size_t first_ = 0;
-};
-
-/// What one rank sends another.
-struct Lane {
-  struct Message {
-    std::uint32_t pieces = 1;
-    bool inline_payload = true;
-    std::vector<Time> arrived;   ///< by piece that has been sent
-    std::vector<Time> released;  ///< by piece that has been read
-  };
-  std::vector<Message> messages;
-  std::uint32_t sent = 0;      ///< whole messages
-  std::uint32_t consumed = 0;  ///< whole messages
-  std::uint32_t expected = 0;  ///< messages that the receiver's program takes
-  Times space;                 ///< when cells became free again, oldest first
-  std::uint32_t free_pieces = 0;
-  Times line_space;
-  std::uint32_t free_lines = 0;
-};
-
 class Walk {
  public:
   Walk(std::span<const RankWork> ranks, bool direct, const Machine& machine)
       : machine_(machine),
         several_(!machine.host_of.empty()),
         work_(ranks),
-        size_(static_cast<std::uint32_t>(ranks.size())) {
+        size_(static_cast<std::uint32_t>(ranks.size())),
+        lanes_(machine.lane_segments, machine.lane_lines) {
     ranks_.resize(size_);
     std::uint64_t everything = 0;
     for (const RankWork& rank : ranks) everything += rank.bytes;
@@ -207,17 +177,6 @@ class Walk {
     return plus_latency(arrival, machine_.network.latency);
   }
 
-  /// The number of a pair's lane. Only pairs that say something have one: of thousands of ranks few do.
-  std::uint32_t lane_of(std::uint32_t from, std::uint32_t to) {
-    const auto [found, is_new] = lane_numbers_.try_emplace(std::uint64_t{from} * size_ + to, lanes_.size());
-    if (is_new) {
-      Lane& lane = lanes_.emplace_back();
-      lane.free_pieces = machine_.lane_segments;
-      lane.free_lines = machine_.lane_lines;
-    }
-    return found->second;
-  }
-
   template <class Use>
   static void for_each_peer(const Program& program, std::uint32_t peer, PeerMode mode, Use&& use) {
     if (mode == PeerMode::kRank) {
@@ -292,7 +251,7 @@ class Walk {
         step.piece_cost.reduce = piece * reduce;
         step.piece_cost.total = step.piece_cost.latency + step.piece_cost.copy + step.piece_cost.reduce;
         for (const std::uint32_t peer : step.to) {
-          step.to_lane.push_back(lane_of(r, peer));
+          step.to_lane.push_back(lanes_.number(r, peer));
           Lane& out = lanes_[step.to_lane.back()];
           step.to_ordinal.push_back(static_cast<std::uint32_t>(out.messages.size()));
           out.messages.push_back({step.pieces, in_line, {}, {}});
@@ -304,7 +263,7 @@ class Walk {
           }
         }
         for (const std::uint32_t peer : step.from) {
-          step.from_lane.push_back(lane_of(peer, r));
+          step.from_lane.push_back(lanes_.number(peer, r));
           step.from_ordinal.push_back(lanes_[step.from_lane.back()].expected++);
         }
       }
@@ -516,8 +475,7 @@ class Walk {
   std::uint32_t size_;
   std::vector<double> copy_, cross_;  ///< by rank: the machine's, where the rank's data lies
   std::vector<Rank> ranks_;
-  std::vector<Lane> lanes_;
-  std::unordered_map<std::uint64_t, std::uint32_t> lane_numbers_;  ///< by sender * size + receiver
+  Lanes lanes_;
   std::vector<Core> cores_;
   std::priority_queue<Entry> agenda_;
   std::vector<std::uint32_t> touched_;
