@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 STEP := @tools/step
 
-.PHONY: help demo build test test-all bench-streams bench-cables bench-vector-matrix bench-offload bench-dlrm bench-switch gcn handlers whole-cpp whole-python whole-firmware test-rtl test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth ip test-ip check model soak soak-switch peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
+.PHONY: help demo build test test-all bench-streams bench-cables bench-vector-matrix bench-offload bench-dlrm bench-switch gcn handlers whole-cpp whole-python whole-firmware test-rtl test-rtl-engines test-rtl-modules test-rtl-full lint-rtl prove-rtl cluster cables bench-rtl soak-rtl soak-skip synth synth-quick ip test-ip check model soak soak-switch peers mpi torch test-torch test-doors lint format docs sanitize install uninstall wheel test-wheel coverage instructions fuzz generate clean distclean
 
 help: ## these lines
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -42,10 +42,14 @@ whole-python:
 whole-firmware:
 	$(STEP) firmware "collectives for RV32" .venv/bin/python firmware/build.py
 
-test-rtl: packages-rtl environment-rtl package ## tests of the hardware engine: modules, firmware, engines against the interpreter
+test-rtl: test-rtl-engines test-rtl-modules ## tests of the hardware engine: modules, firmware, engines against the interpreter
+
+test-rtl-engines: packages-rtl environment-rtl package
 	$(STEP) rtl-build "Verilated engines" tools/build --rtl
 	$(STEP) -k 3 rtl-engines "engines against the interpreter" tools/ctest 0.3 release -L '^rtl$$'
 	$(STEP) -t 1500 -k 2 rtl-matrix "programs on a cluster" tools/rtl/programs
+
+test-rtl-modules: packages-rtl environment-rtl package
 	$(STEP) -t 1200 -k 18 rtl "modules" tools/rtl/test
 
 test-rtl-full: packages-rtl environment-rtl package ## the same with more cases, surroundings and parameters: an hour
@@ -95,6 +99,9 @@ soak-skip: cluster ## the same in 250 short runs, each beside engines that skip 
 
 synth: packages-rtl environment-rtl ## resources and levels of the hardware, estimated by open tools
 	@tools/rtl/synthesis
+
+synth-quick: packages-rtl environment-rtl ## the same of five parts that take seconds: warns where one has grown by more than 5 %
+	$(STEP) -k 12 synthesis "resources of five parts" tools/rtl/synthesis --check move_decode credits remote_operations window_writes get_responder
 
 ip: packages-rtl environment-rtl ## the hardware engine as an archive for other projects: sources, wrappers, firmware, IP-XACT, scripts (build/ip)
 	$(STEP) -k 1 ip "the engine as an IP" tools/package-ip
