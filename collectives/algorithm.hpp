@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "collectives/words.hpp"
 #include "core/call.hpp"
 #include "core/emit.hpp"
 
@@ -16,12 +17,12 @@ namespace unisono {
 /// controller can interleave several calls.
 struct Algorithm {
   Collective collective;
-  const char* name;         ///< as users write it, unique within the collective
-  const char* source;       ///< where the algorithm is from
-  const char* restriction;  ///< in words; empty if it admits every call
-  const char* cost;         ///< in alpha (latency), beta (per byte), gamma (per reduced byte), P, n bytes;
-                            ///< sigma: all ranks enter a direct call
-  const char* summary;      ///< one sentence
+  const char* name;   ///< as users write it, unique within the collective
+  Words source;       ///< where the algorithm is from
+  Words restriction;  ///< in words; empty if it admits every call
+  Words cost;         ///< in alpha (latency), beta (per byte), gamma (per reduced byte), P, n bytes;
+                      ///< sigma: all ranks enter a direct call
+  Words summary;      ///< one sentence
   /// Operands are combined in rank order with no reassociation across ranks out of order, so the
   /// algorithm would be right for a non-commutative function too.
   bool ordered;
@@ -37,7 +38,7 @@ struct Algorithm {
   void (*fill_params)(const Call& call, const VectorArguments& arguments, std::uint64_t* words) = nullptr;
   /// Its moves reach src and dst of other ranks, so it admits direct calls only (`Call::direct`).
   bool direct = false;
-  /// If it takes a radix (`Call::radix`), the one it has where the user writes its name alone, not as in `knomial:8`.
+  /// If it takes a radix (`Call::radix`), that of its name alone, not as in `knomial:8`; 1 if this depends on the call.
   std::uint8_t default_radix = 0;
   /// It looks at groups. Of groups that are no ranges of ranks it may combine operands in order of position.
   bool grouped = false;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <future>
+#include <map>
 #include <memory>
 #include <random>
 #include <ranges>
@@ -23,6 +24,8 @@
 
 #include "bench/rtl/job.hpp"
 #include "collectives/algorithm.hpp"
+#include "collectives/tuning.hpp"
+#include "sim/price/rules.hpp"
 
 namespace unisono::bench {
 namespace {
@@ -314,13 +317,27 @@ void measure_send(const Options& options) {
 // -- latency
 // ------------------------------------------------------------------------------------------------------------
 
-std::string chosen(Collective collective, std::uint32_t size, std::uint64_t count) {
+/// The algorithm's place in the table, as a job of `unisono run --network` chooses it: by prices of this network.
+int chosen(Collective collective, std::uint32_t size, std::uint64_t count) {
+  static std::map<std::uint32_t, std::vector<Rule>> rules_of_size;
+  std::vector<Rule>& rules = rules_of_size[size];
+  if (rules.empty()) {
+    const sim::Ways ways(cluster_of(size).network);
+    const sim::EndpointCosts engine;
+    rules = sim::rules_by_price({ways, sim::measure(engine, sim::costs_of_switch()), engine, size});
+  }
   Call call;
   call.collective = collective;
   call.size = size;
   call.count = count;
   call.dtype = collective == Collective::kBarrier ? Datatype::kNone : Datatype::kFp32;
-  const int position = choose_algorithm(call);
+  Tuning tuning;
+  tuning.rules = rules;
+  tuning.radices = false;  // the firmware takes none
+  return choose_algorithm(call, tuning);
+}
+
+const char* name_of_algorithm(int position) {
   return position < 0 ? "?" : algorithms()[static_cast<std::size_t>(position)].name;
 }
 
@@ -355,13 +372,14 @@ void measure_latency(const Options& /*options*/) {
     for (const Collective collective : {Collective::kBcast, Collective::kAllreduce, Collective::kAllgather,
                                         Collective::kAlltoall, Collective::kBarrier}) {
       Work work{collective, -1, collective == Collective::kBarrier ? 0U : 16U, 0, kPlace};
+      work.algorithm = chosen(collective, 8, work.count);
       const Outcome cold = job->run(work);
       job->settle();
       const Outcome warm = job->run(work);
       job->settle();
       for (const bool first : {true, false}) {
         Line("latency")
-            .add("what", std::string(name_of(collective)) + " " + chosen(collective, 8, work.count) +
+            .add("what", std::string(name_of(collective)) + " " + name_of_algorithm(work.algorithm) +
                              ", 8 ranks, call to first word" + (first ? ", new arguments" : ""))
             .add("bytes", 4 * work.count)
             .time((first ? cold : warm).first_word);
@@ -375,7 +393,8 @@ void measure_latency(const Options& /*options*/) {
     const char* algorithm;
     std::uint32_t node;
   };
-  for (const Issue& issue : {Issue{Collective::kScatter, "linear", 0}, Issue{Collective::kAlltoall, "scattered", 0},
+  for (const Issue& issue : {Issue{Collective::kScatter, "linear", 0}, Issue{Collective::kAllreduce, "flat", 0},
+                             Issue{Collective::kBcast, "linear", 0}, Issue{Collective::kAlltoall, "scattered", 0},
                              Issue{Collective::kAlltoall, "pairwise", 0}}) {
     const Work work{issue.collective, find_algorithm(issue.collective, issue.algorithm), 16, 0, kPlace};
     job->run(work);
@@ -430,7 +449,7 @@ Outcome measured(Job& job, const Work& work, std::uint64_t bytes, std::uint64_t&
   return outcome;
 }
 
-void report(const char* section, Job& job, const Work& work, std::uint64_t bytes, const std::string& algorithm,
+void report(const char* section, Job& job, const Work& work, std::uint64_t bytes, bool automatic,
             std::uint32_t segment = kSegmentBytes) {
   std::uint64_t cold = 0;
   const Outcome outcome = measured(job, work, bytes, cold);
@@ -438,8 +457,8 @@ void report(const char* section, Job& job, const Work& work, std::uint64_t bytes
   const double bound = least(payload, segment);
   Line(section)
       .add("collective", name_of(work.collective))
-      .add("algorithm", algorithm)
-      .add("automatic", work.algorithm < 0)
+      .add("algorithm", name_of_algorithm(work.algorithm))
+      .add("automatic", automatic)
       .add("ranks", job.size())
       .add("bytes", bytes)
       .add("segment_bytes", segment)
@@ -461,7 +480,8 @@ void measure_collectives(const Options& options) {
   barrier.place = kPlace;
   job->check_barrier(kPlace);
   job->settle();
-  report("collectives", *job, barrier, 0, chosen(Collective::kBarrier, kRanks, 0));
+  barrier.algorithm = chosen(Collective::kBarrier, kRanks, 0);
+  report("collectives", *job, barrier, 0, true);
   for (const Kind& kind : kKinds) {
     for (const std::uint64_t bytes :
          sizes_of(options, {64, 8 * kKi, 64 * kKi}, {64, kKi, 8 * kKi, 64 * kKi, 256 * kKi, kMi}, 4 * kMi)) {
@@ -469,11 +489,12 @@ void measure_collectives(const Options& options) {
       work.collective = kind.collective;
       work.count = bytes / 4 / (kind.blocks ? kRanks : 1);
       work.place = kPlace;
-      report("collectives", *job, work, bytes, chosen(kind.collective, kRanks, work.count));
+      work.algorithm = chosen(kind.collective, kRanks, work.count);
+      report("collectives", *job, work, bytes, true);
       if (kind.collective != Collective::kAllreduce) continue;
       for (const char* name : {"ring", "recursive_doubling"}) {
         work.algorithm = find_algorithm(kind.collective, name);
-        report("collectives", *job, work, bytes, name);
+        report("collectives", *job, work, bytes, false);
       }
     }
   }
@@ -489,12 +510,13 @@ void measure_scaling(const Options& options) {
     const auto job = job_of(ranks);
     if (ranks <= 10) {
       for (const std::uint64_t bytes : {8 * kKi, 128 * kKi}) {
-        const Work work{Collective::kReduce, -1, bytes / 4, 0, kPlace};
-        report("scaling", *job, work, bytes, chosen(work.collective, ranks, work.count));
+        const Work work{Collective::kReduce, chosen(Collective::kReduce, ranks, bytes / 4), bytes / 4, 0, kPlace};
+        report("scaling", *job, work, bytes, true);
       }
     }
-    const Work work{Collective::kAllreduce, -1, 128 * kKi / 4, 0, kPlace};
-    report("scaling", *job, work, 128 * kKi, chosen(work.collective, ranks, work.count));
+    const std::uint64_t count = 128 * kKi / 4;
+    const Work work{Collective::kAllreduce, chosen(Collective::kAllreduce, ranks, count), count, 0, kPlace};
+    report("scaling", *job, work, 128 * kKi, true);
   }
 }
 
@@ -572,11 +594,11 @@ void measure_protocols(const Options& options) {
       job.settle();
       Line("protocols").add("what", "send").add("protocol", protocol).add("bytes", bytes).time(sent.cycles);
       for (const Collective collective : {Collective::kBcast, Collective::kReduce, Collective::kAllreduce}) {
-        const Work work{collective, -1, bytes / 4, 0, place};
+        const Work work{collective, chosen(collective, kRanks, bytes / 4), bytes / 4, 0, place};
         std::uint64_t cold = 0;
         const Outcome outcome = measured(job, work, bytes, cold);
         Line("protocols")
-            .add("what", std::string(name_of(collective)) + " " + chosen(collective, kRanks, work.count) + ", 8 ranks")
+            .add("what", std::string(name_of(collective)) + " " + name_of_algorithm(work.algorithm) + ", 8 ranks")
             .add("protocol", protocol)
             .add("bytes", bytes)
             .time(outcome.cycles);

@@ -37,10 +37,13 @@ void allgather_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint32_t allgather_chain_steps(const Call& call);
 void allgather_chain_step(const Call& call, std::uint32_t s, Emit& emit);
 
+std::uint32_t allgather_scattered_steps(const Call& call);
+void allgather_scattered_step(const Call& call, std::uint32_t s, Emit& emit);
+
 std::uint32_t allgather_switch_steps(const Call& call);
 void allgather_switch_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 9> kAllgather{{
+inline constexpr std::array<Algorithm, 10> kAllgather{{
     {.collective = Collective::kAllgather,
      .name = "ring",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005; ACCL section IV.E",
@@ -121,6 +124,15 @@ inline constexpr std::array<Algorithm, 9> kAllgather{{
      .ordered = true,
      .steps = allgather_chain_steps,
      .step = allgather_chain_step},
+    {.collective = Collective::kAllgather,
+     .name = "scattered",
+     .source = "Bruck et al., IEEE TPDS 1997 (one round, P-1 ports); MPICH's scattered all-to-all",
+     .restriction = "",
+     .cost = "alpha + (P-1) n beta, n bytes a block",
+     .summary = "As flat, each message in a move of its own, to the ranks behind first; for engines in hardware.",
+     .ordered = true,
+     .steps = allgather_scattered_steps,
+     .step = allgather_scattered_step},
     {.collective = Collective::kAllgather,
      .name = "switch",
      .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",

@@ -56,10 +56,19 @@ std::uint64_t allreduce_recursive_multiplying_scratch_bytes(const Call& call);
 std::uint32_t allreduce_chain_steps(const Call& call);
 void allreduce_chain_step(const Call& call, std::uint32_t s, Emit& emit);
 
+std::uint32_t allreduce_one_shot_steps(const Call& call);
+void allreduce_one_shot_step(const Call& call, std::uint32_t s, Emit& emit);
+std::uint64_t allreduce_one_shot_scratch_bytes(const Call& call);
+bool allreduce_one_shot_admits(const Call& call);
+
+std::uint32_t allreduce_two_shot_steps(const Call& call);
+void allreduce_two_shot_step(const Call& call, std::uint32_t s, Emit& emit);
+bool allreduce_two_shot_admits(const Call& call);
+
 std::uint32_t allreduce_switch_steps(const Call& call);
 void allreduce_switch_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 13> kAllreduce{{
+inline constexpr std::array<Algorithm, 15> kAllreduce{{
     {.collective = Collective::kAllreduce,
      .name = "recursive_doubling",
      .source = "Thakur, Rabenseifner and Gropp, IJHPCA 2005",
@@ -186,6 +195,28 @@ inline constexpr std::array<Algorithm, 13> kAllreduce{{
      .ordered = true,
      .steps = allreduce_chain_steps,
      .step = allreduce_chain_step},
+    {.collective = Collective::kAllreduce,
+     .name = "one_shot",
+     .source = "Bruck et al., IEEE TPDS 1997 (one round, P-1 ports)",
+     .restriction = "at most 31 ranks",
+     .cost = "alpha + (P-1) n beta + (P-1) n gamma",
+     .summary = "As flat, each message in a move of its own, to the ranks behind first; for engines in hardware.",
+     .ordered = true,
+     .steps = allreduce_one_shot_steps,
+     .step = allreduce_one_shot_step,
+     .scratch_bytes = allreduce_one_shot_scratch_bytes,
+     .admits = allreduce_one_shot_admits},
+    {.collective = Collective::kAllreduce,
+     .name = "two_shot",
+     .source = "Bruck et al., IEEE TPDS 1997 (rounds with P-1 ports); Rabenseifner, 1997",
+     .restriction = "at most 31 ranks",
+     .cost = "2 alpha + 2 n (P-1)/P beta + n (P-1)/P gamma",
+     .summary = "Everybody folds a share of the vector from all and sends it to all; two rounds. In 1 row, or k.",
+     .ordered = true,
+     .steps = allreduce_two_shot_steps,
+     .step = allreduce_two_shot_step,
+     .admits = allreduce_two_shot_admits,
+     .default_radix = 1},
     {.collective = Collective::kAllreduce,
      .name = "switch",
      .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",

@@ -31,10 +31,13 @@ void bcast_knomial_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint32_t bcast_two_level_steps(const Call& call);
 void bcast_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 
+std::uint32_t bcast_two_shot_steps(const Call& call);
+void bcast_two_shot_step(const Call& call, std::uint32_t s, Emit& emit);
+
 std::uint32_t bcast_switch_steps(const Call& call);
 void bcast_switch_step(const Call& call, std::uint32_t s, Emit& emit);
 
-inline constexpr std::array<Algorithm, 8> kBcast{{
+inline constexpr std::array<Algorithm, 9> kBcast{{
     {.collective = Collective::kBcast,
      .name = "linear",
      .source = "ACCL+ section 4.2.4 (one-to-all)",
@@ -102,6 +105,17 @@ inline constexpr std::array<Algorithm, 8> kBcast{{
      .steps = build::steps_by_position<bcast_two_level_steps>,
      .step = build::step_by_position<bcast_two_level_step>,
      .grouped = true},
+    {.collective = Collective::kBcast,
+     .name = "two_shot",
+     .source = "Bruck et al., IEEE TPDS 1997 (rounds with P-1 ports); Barnett et al., JPDC 1996",
+     .restriction = "",
+     .cost = "2 alpha + (1 + 1/k) n beta",
+     .summary = "The root gives every rank a share, which each sends to all others; in k rows, or one for each 8 KiB "
+                "of a share.",
+     .ordered = true,
+     .steps = bcast_two_shot_steps,
+     .step = bcast_two_shot_step,
+     .default_radix = 1},
     {.collective = Collective::kBcast,
      .name = "switch",
      .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",

@@ -21,7 +21,11 @@ std::uint32_t exscan_two_level_steps(const Call& call);
 void exscan_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t exscan_two_level_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 3> kExscan{{
+std::uint32_t exscan_one_shot_steps(const Call& call);
+void exscan_one_shot_step(const Call& call, std::uint32_t s, Emit& emit);
+bool exscan_one_shot_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 4> kExscan{{
     {.collective = Collective::kExscan,
      .name = "linear",
      .source = "MPI 4.0 section 5.11 (definition)",
@@ -56,6 +60,16 @@ inline constexpr std::array<Algorithm, 3> kExscan{{
      .scratch_bytes = exscan_two_level_scratch_bytes,
      .admits = build::admits_ranges,
      .grouped = true},
+    {.collective = Collective::kExscan,
+     .name = "one_shot",
+     .source = "Bruck et al., IEEE TPDS 1997 (one round, P-1 ports)",
+     .restriction = "at most 32 ranks",
+     .cost = "alpha + (P-1) n beta + (P-1) n gamma",
+     .summary = "Everybody sends its vector to all ranks behind it; one round, for tiny vectors on few ranks.",
+     .ordered = true,
+     .steps = exscan_one_shot_steps,
+     .step = exscan_one_shot_step,
+     .admits = exscan_one_shot_admits},
 }};
 
 }  // namespace unisono::collectives

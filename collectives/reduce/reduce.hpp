@@ -29,11 +29,15 @@ void reduce_knomial_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint32_t reduce_two_level_steps(const Call& call);
 void reduce_two_level_step(const Call& call, std::uint32_t s, Emit& emit);
 
+std::uint32_t reduce_two_shot_steps(const Call& call);
+void reduce_two_shot_step(const Call& call, std::uint32_t s, Emit& emit);
+bool reduce_two_shot_admits(const Call& call);
+
 std::uint32_t reduce_switch_steps(const Call& call);
 void reduce_switch_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t reduce_switch_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 7> kReduce{{
+inline constexpr std::array<Algorithm, 8> kReduce{{
     {.collective = Collective::kReduce,
      .name = "linear",
      .source = "ACCL+ section 4.2.4 (all-to-one)",
@@ -94,6 +98,18 @@ inline constexpr std::array<Algorithm, 7> kReduce{{
      .steps = build::steps_by_position<reduce_two_level_steps>,
      .step = build::step_by_position<reduce_two_level_step>,
      .grouped = true},
+    {.collective = Collective::kReduce,
+     .name = "two_shot",
+     .source = "Bruck et al., IEEE TPDS 1997 (rounds with P-1 ports); Rabenseifner, 1997",
+     .restriction = "at most 17 ranks",
+     .cost = "2 alpha + 2 n beta + n gamma",
+     .summary =
+         "Every rank but the root folds a share of the vector from all and sends it to the root; in 1 row, or k.",
+     .ordered = true,
+     .steps = reduce_two_shot_steps,
+     .step = reduce_two_shot_step,
+     .admits = reduce_two_shot_admits,
+     .default_radix = 1},
     {.collective = Collective::kReduce,
      .name = "switch",
      .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",

@@ -33,7 +33,11 @@ std::uint32_t reduce_scatter_switch_steps(const Call& call);
 void reduce_scatter_switch_step(const Call& call, std::uint32_t s, Emit& emit);
 std::uint64_t reduce_scatter_switch_scratch_bytes(const Call& call);
 
-inline constexpr std::array<Algorithm, 6> kReduceScatter{{
+std::uint32_t reduce_scatter_one_shot_steps(const Call& call);
+void reduce_scatter_one_shot_step(const Call& call, std::uint32_t s, Emit& emit);
+bool reduce_scatter_one_shot_admits(const Call& call);
+
+inline constexpr std::array<Algorithm, 7> kReduceScatter{{
     {.collective = Collective::kReduceScatter,
      .name = "ring",
      .source = "Patarasuk and Yuan, JPDC 2009 (first half of the ring all-reduce)",
@@ -89,6 +93,16 @@ inline constexpr std::array<Algorithm, 6> kReduceScatter{{
      .scratch_bytes =
          build::scratch_with_counts<reduce_scatter_two_level_scratch_bytes, reduce_scatterv_two_level_scratch_bytes>,
      .grouped = true},
+    {.collective = Collective::kReduceScatter,
+     .name = "one_shot",
+     .source = "Bruck et al., IEEE TPDS 1997 (one round, P-1 ports)",
+     .restriction = "at most 31 ranks",
+     .cost = "alpha + (P-1) n beta + (P-1) n gamma, n bytes a block",
+     .summary = "Everybody sends everybody its block and folds all in one move; one round.",
+     .ordered = true,
+     .steps = reduce_scatter_one_shot_steps,
+     .step = reduce_scatter_one_shot_step,
+     .admits = reduce_scatter_one_shot_admits},
     {.collective = Collective::kReduceScatter,
      .name = "switch",
      .source = "ACiS (Haghi, thesis 2023); SHARP (Graham et al., COMHPC 2016)",

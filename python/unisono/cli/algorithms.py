@@ -77,7 +77,8 @@ def _narrow(entries: list[Algorithm]) -> Table:
 
 
 def _name(entry: Algorithm) -> str:
-    radix = f"[dim]:k, {entry.radix}[/]" if entry.radix else ""
+    usual = f", {entry.radix}" if entry.radix > 1 else ""
+    radix = f"[dim]:k{usual}[/]" if entry.radix else ""
     return f"{entry.collective}/[bold cyan]{entry.name}[/]{radix}"
 
 

@@ -87,24 +87,24 @@ TEST(Explain, BetweenHostsChoosesAsACommunicatorThereAndPricesNothing) {
 }
 
 TEST(Explain, TheCrossoverIsWhereTheOrderChanges) {
-  // Broadcast: along a chain and by a tree, both pass through one another once.
-  const std::vector<Rule> pins = parse_pins("bcast=chain");
+  // Broadcast: by blocks and by a tree, which pass one another once.
+  const std::vector<Rule> pins = parse_pins("bcast=scatter_allgather");
   for (const std::uint32_t ranks : {8U, 256U}) {
     int found_some = 0;
     for (const std::uint64_t bytes : {64ULL, 4096ULL, 1'048'576ULL}) {
       const Call call = call_of(Collective::kBcast, ranks, bytes);
       const Explanation found = explain(call, false, {pins, false}, Machine{});
-      EXPECT_STREQ(at(found.choice.position).name, "chain");
+      EXPECT_STREQ(at(found.choice.position).name, "scatter_allgather");
       EXPECT_EQ(found.choice.rule, pins.data());
       EXPECT_EQ(found.crossover_stride, ranks == 8 ? 2U : 16U);
       if (!found.crossover) continue;
       ++found_some;
-      const auto chain_wins = [&](std::uint64_t at_bytes) {
+      const auto blocks_win = [&](std::uint64_t at_bytes) {
         const Call there = call_of(Collective::kBcast, ranks, at_bytes);
         return predict(there, at(found.choice.position), Machine{}).time.total <
                predict(there, at(found.runner_up), Machine{}).time.total;
       };
-      EXPECT_NE(chain_wins(bytes), chain_wins(*found.crossover)) << ranks << " " << bytes << " " << *found.crossover;
+      EXPECT_NE(blocks_win(bytes), blocks_win(*found.crossover)) << ranks << " " << bytes << " " << *found.crossover;
     }
     EXPECT_GT(found_some, 0) << ranks;
   }

@@ -146,6 +146,23 @@ TEST_P(Lowered, FormsOfTheCheckersCallsRunToTheirEnd) {
   EXPECT_EQ(checker.straight(), checker.calls());
 }
 
+/// Whether two steps fold messages of the same ranks into messages of the same ranks, and nothing else: exchanged, they
+/// are what they were.
+bool pass_on_alike(const LoweredProgram& program, const Step& a, const Step& b) {
+  const auto ranks = [&](const cclo::RankList& list) {
+    return std::vector<std::uint32_t>(program.ranks.begin() + list.begin,
+                                      program.ranks.begin() + list.begin + list.count);
+  };
+  const auto no_memory = [](const Step& step) {
+    const cclo::Action& take = step.take;
+    return step.kind == Step::Kind::kGeneral && !take.own.present && !take.other.present && !take.out.present &&
+           take.reach.count == 0 && take.write.count == 0;
+  };
+  return no_memory(a) && no_memory(b) && ranks(a.take.from) == ranks(b.take.from) &&
+         ranks(a.take.forward) == ranks(b.take.forward) && a.take.bytes == b.take.bytes &&
+         a.take.tag_in == b.take.tag_in && a.take.tag_forward == b.take.tag_forward;
+}
+
 TEST_P(Lowered, MistakesAreFound) {
   const Algorithm& algorithm = *GetParam();
   reference::CheckOptions options;
@@ -194,7 +211,8 @@ TEST_P(Lowered, MistakesAreFound) {
                                      : action.bytes) += 4;
           EXPECT_TRUE(lowered.compare()) << where();
           program = original;
-          if (s + 1 == original.steps.size()) continue;
+          if (s + 1 == original.steps.size() || pass_on_alike(original, original.steps[s], original.steps[s + 1]))
+            continue;
           // Exchanged with the next: a mistake where the program orders them. Where it does not, a rank may come to
           // wait in a circle, but never to another result.
           std::swap(program.steps[s], program.steps[s + 1]);

@@ -1,6 +1,7 @@
 // Every algorithm of the table through the checker, and on numbers against the definition of its collective.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -151,6 +152,12 @@ TEST_P(EveryAlgorithm, IsProvenWithAMeanInTheEnd) {
       Program& program = job.programs[1];  // the root's
       ASSERT_EQ(program.moves.back().func, Func::kAvg);
       if (program.moves.size() == 1) continue;
+      // What lies further back than the window has ended anyway.
+      const std::size_t last = program.moves.size() - 1;
+      const bool waits =
+          std::any_of(program.moves.end() - 1 - static_cast<std::ptrdiff_t>(std::min<std::size_t>(last, kWindow - 1)),
+                      program.moves.end() - 1, [](const Move& move) { return move.count_indirect || move.count > 0; });
+      if (mutation == 0 && !waits) continue;
       if (mutation == 0) {
         program.moves.back().dependencies = 0;
       } else {
