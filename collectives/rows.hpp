@@ -44,7 +44,7 @@ class Rows {
 
   static constexpr std::uint32_t rows_of(std::uint64_t bytes, std::uint32_t shares, std::uint32_t most) {
     std::uint32_t rows = 1;
-    while (rows < most && bytes > rows * shares * kPiece) ++rows;
+    while (rows < most && bytes > kPiece * rows * shares) ++rows;
     return rows;
   }
 

@@ -30,7 +30,7 @@ std::uint32_t moves_of(const Call& call) { return call.rank == call.root ? 2 * (
 
 }  // namespace
 
-bool reduce_two_shot_admits(const Call& call) { return 2 * (call.size - 1) <= kWindow; }
+bool reduce_two_shot_admits(const Call& call) { return call.size - 1 <= kWindow / 2; }
 
 std::uint32_t reduce_two_shot_steps(const Call& call) {
   if (call.size == 1) return call.in_place ? 0 : 1;
