@@ -124,13 +124,43 @@ bool Buffer::overlaps() const {
     end = displacements_[block] + counts_[block];
   }
   if (in_order) return false;
-  std::vector<std::pair<std::int64_t, std::int64_t>> pieces;
+  const auto found = pieces();
+  const auto touches = [](const auto& one, const auto& next) { return one.second > next.first; };
+  return std::adjacent_find(found.begin(), found.end(), touches) != found.end();
+}
+
+/// Where blocks with elements begin and end, in the order of their begins.
+std::vector<std::pair<std::uintptr_t, std::uintptr_t>> Buffer::pieces() const {
+  const auto base = reinterpret_cast<std::uintptr_t>(base_);
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> found;
   for (std::size_t block = 0; block < counts_.size(); ++block) {
-    if (counts_[block] != 0) pieces.emplace_back(displacements_[block], counts_[block]);
+    if (counts_[block] <= 0) continue;
+    const std::uintptr_t begin = base + static_cast<std::uintptr_t>(displacements_[block]);
+    found.emplace_back(begin, begin + static_cast<std::uintptr_t>(counts_[block]));
   }
-  std::sort(pieces.begin(), pieces.end());
-  const auto touches = [](const auto& one, const auto& next) { return one.first + one.second > next.first; };
-  return std::adjacent_find(pieces.begin(), pieces.end(), touches) != pieces.end();
+  if (counts_.empty() && bytes_ != 0) found.emplace_back(base, base + bytes_);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+bool Buffer::lies_among(const Buffer& other) const {
+  if (!copy_.empty() || !other.copy_.empty()) return false;
+  const auto mine = reinterpret_cast<std::uintptr_t>(base_);
+  const auto others = reinterpret_cast<std::uintptr_t>(other.base_);
+  return mine < others + other.bytes_ && others < mine + bytes_;
+}
+
+bool Buffer::lies_on(const Buffer& other) const {
+  if (!lies_among(other)) return false;
+  const auto mine = pieces();
+  const auto others = other.pieces();
+  std::uintptr_t end = 0;  // of what began before: blocks of one buffer may lie on each other
+  auto next = mine.begin();
+  for (const auto& [begins, ends] : others) {
+    for (; next != mine.end() && next->first < ends; ++next) end = std::max(end, next->second);
+    if (end > begins) return true;
+  }
+  return false;
 }
 
 void Buffer::finish(bool dense, Use use) {
@@ -152,6 +182,10 @@ void Buffer::finish(bool dense, Use use) {
     types_.clear();
     return;
   }
+  copy_blocks();
+}
+
+void Buffer::copy_blocks() {
   std::int64_t start = 0;
   for (const Block& block : blocks_) {
     starts_.push_back(start);
@@ -182,7 +216,16 @@ void Buffer::move(int block, bool packs) {
 }
 
 void Buffer::copy_always() {
-  if (copy_.empty()) copy_.resize(std::max<std::size_t>(bytes_, 1));
+  if (!copy_.empty()) return;
+  if (counts_.empty()) {
+    copy_.resize(std::max<std::size_t>(bytes_, 1));
+    return;
+  }
+  types_.push_back({MPI_BYTE, layout_of(MPI_BYTE)});
+  for (std::size_t block = 0; block < counts_.size(); ++block) {
+    blocks_.push_back({counts_[block], displacements_[block], 0});
+  }
+  copy_blocks();
 }
 
 void Buffer::pack() {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "doors/mpi/elements.hpp"
@@ -45,8 +46,13 @@ class Buffer {
   const std::int64_t* counts() const { return counts_.data(); }
   const std::int64_t* displacements() const { return blocks_.empty() ? displacements_.data() : nullptr; }
 
-  /// Has the bytes copied even if they are dense: for input that lies where results go.
+  /// Has the bytes copied even if they are dense: for input that lies where results go. Only blocks are, not what lies
+  /// between them.
   void copy_always();
+  /// Whether what reaches from the first to the last byte of this buffer meets what does of another, and whether a
+  /// block of one lies on a block of the other, whose own blocks do not overlap. Of copies, neither.
+  bool lies_among(const Buffer& other) const;
+  bool lies_on(const Buffer& other) const;
   /// Keeps the datatypes that are still needed, so that the program may free them before the call has ended.
   void keep_types();
   /// Copies what the user has, of all blocks or of one, into the packed copy, if there is one.
@@ -69,6 +75,8 @@ class Buffer {
   void add(std::int64_t count, std::int64_t at, std::size_t type);
   void finish(bool dense, Use use);
   bool overlaps() const;
+  void copy_blocks();
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> pieces() const;
   void move(int block, bool packs);
 
   std::byte* base_;

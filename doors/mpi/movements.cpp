@@ -96,6 +96,7 @@ bool receives_all(Operation& operation, const Elements& send, const Receive& rec
   takes(operation, receive);
   operation.results = Operation::kAll;
   gives_own(operation, send);
+  operation.keep_apart();
   operation.bytes = operation.to->bytes();
   return true;
 }
@@ -142,6 +143,7 @@ bool from_root(Operation& operation, unisono_collective collective, const Send& 
     operation.call.count = operation.to->block_bytes();
     operation.bytes = operation.to->bytes();
   }
+  operation.keep_apart();
   return true;
 }
 
@@ -162,6 +164,7 @@ bool among_all(Operation& operation, unisono_collective collective, const Blocks
   emplace(operation.from, operation.door->size, send.data == MPI_IN_PLACE ? receive : send, Buffer::Use::kRead);
   if (send.data == MPI_IN_PLACE) operation.from->copy_always();
   gives(operation, send);
+  operation.keep_apart();
   return true;
 }
 

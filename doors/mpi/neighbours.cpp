@@ -142,6 +142,7 @@ bool prepare_neighbours(Operation& operation, const NeighbourBlocks& send, const
     operation.give_blocks(place_blocks(operation.from, send, neighbours->destinations, Buffer::Use::kRead));
   }
   operation.take_blocks(place_blocks(operation.to, receive, neighbours->sources, Buffer::Use::kWritten));
+  operation.keep_apart();
   operation.results = Operation::kAll;
   operation.bytes = operation.to->bytes();
   return true;

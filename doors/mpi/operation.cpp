@@ -73,6 +73,16 @@ void Operation::take_blocks(Buffer& buffer) {
   call.recv_displacements = buffer.displacements();
 }
 
+void Operation::keep_apart() {
+  if (!from || !to || !from->lies_among(*to) || from->lies_on(*to)) return;
+  from->copy_always();
+  if (call.send_counts != nullptr) {
+    give_blocks(*from);
+  } else {
+    give(*from);
+  }
+}
+
 const void* Operation::copies_input(const void* data, std::uint64_t length) {
   copied_ = data;
   copy_.resize(std::max<std::size_t>(length, 1));

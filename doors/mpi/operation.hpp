@@ -47,6 +47,10 @@ class Operation {
   void take(Buffer& buffer);
   void give_blocks(Buffer& buffer);
   void take_blocks(Buffer& buffer);
+  /// Blocks that are sent may lie between those that are received, as inner cells lie between ghost cells. What reaches
+  /// from the first to the last one of both must not overlap in a call: such blocks are copied before. Those that lie
+  /// on what is received are left for Unisono to refuse.
+  void keep_apart();
 
   /// A reduction whose input is where its result goes, but is read from elsewhere: from here.
   const void* copies_input(const void* data, std::uint64_t length);

@@ -120,6 +120,13 @@ def test_exchanges_with_neighbours(mpi: str, ranks: int, tmp_path: Path) -> None
     assert re.search(r"^100.0 % of \d+ calls were carried", done.stderr, re.MULTILINE)
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_blocks_that_are_sent_lie_between_those_that_are_received(mpi: str, ranks: int, tmp_path: Path) -> None:
+    done = run("-n", ranks, compiled(mpi, "between", tmp_path), UNISONO_MPI_REPORT="1")
+    right(done, ranks)
+    assert re.search(r"^100.0 % of \d+ calls were carried", done.stderr, re.MULTILINE)
+
+
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_persistent_collectives_are_started_in_any_order(mpi: str, ranks: int, tmp_path: Path) -> None:
     done = run("-n", ranks, compiled(mpi, "order", tmp_path), UNISONO_MPI_REPORT="1")
