@@ -112,6 +112,56 @@ int combiner_of(MPI_Datatype type) {
   return combiner;
 }
 
+/// Of a datatype that is in no case longer than its bytes (layout_of): whether these are in their order, too. Only what
+/// programs often make is looked into.
+bool in_order(MPI_Datatype type) {
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  int combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  if (combiner == MPI_COMBINER_NAMED) return true;
+  if (combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_RESIZED &&
+      combiner != MPI_COMBINER_STRUCT) {
+    return false;
+  }
+  std::vector<int> counts(static_cast<std::size_t>(integers) + 1);
+  std::vector<MPI_Aint> places(static_cast<std::size_t>(addresses) + 1);
+  std::vector<MPI_Datatype> inner(static_cast<std::size_t>(types) + 1);
+  PMPI_Type_get_contents(type, integers, addresses, types, counts.data(), places.data(), inner.data());
+  const bool is_struct = combiner == MPI_COMBINER_STRUCT;
+  bool answer = true;
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(types); ++i) {
+    const Layout layout = layout_of(inner[i]);
+    answer = answer && layout.dense && (!is_struct || places[i] == end);
+    if (is_struct) end += counts[i + 1] * layout.size;
+    if (combiner_of(inner[i]) != MPI_COMBINER_NAMED) PMPI_Type_free(&inner[i]);
+  }
+  return answer;
+}
+
+/// The same, which a derived datatype knows once it was asked: as an attribute, for its handle may be another one's
+/// later.
+bool is_in_order(MPI_Datatype type) {
+  static const int key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &made, nullptr);
+    return made;
+  }();
+  static char yes = 0;
+  static char no = 0;
+  if (combiner_of(type) == MPI_COMBINER_NAMED) return true;
+  void* value = nullptr;
+  int has = 0;
+  PMPI_Type_get_attr(type, key, static_cast<void*>(&value), &has);
+  if (has == 0) {
+    value = in_order(type) ? &yes : &no;
+    PMPI_Type_set_attr(type, key, value);
+  }
+  return value == &yes;
+}
+
 std::optional<unisono_datatype> found(MPI_Datatype type) {
   for (const Named& one : named()) {
     if (one.type == type) return one.element;
@@ -176,7 +226,7 @@ Layout layout_of(MPI_Datatype type) {
   layout.size = size;
   layout.extent = extent;
   if (extent != size || lower != 0) return layout;
-  layout.dense = combiner_of(type) == MPI_COMBINER_NAMED;
+  layout.dense = is_in_order(type);
   return layout;
 }
 

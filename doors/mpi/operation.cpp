@@ -97,9 +97,16 @@ void Operation::folds(const Fold& by, std::int64_t count, int blocks, int folded
   result_ = result;
 }
 
+Operation::~Operation() {
+  if (kept_ != MPI_DATATYPE_NULL) PMPI_Type_free(&kept_);
+}
+
 void Operation::settle() {
-  if (from) from->keep_types();
-  if (to) to->keep_types();
+  if (!waits) {
+    if (from) from->keep_types();
+    if (to) to->keep_types();
+    if (fold_ && kept_ == MPI_DATATYPE_NULL) PMPI_Type_dup(fold_->type(), &kept_);
+  }
   if (!fold_ || fold_blocks_ == 0) return;
   const std::int64_t length = fold_blocks_ * fold_count_ * fold_->layout().size;
   blocks_.resize(static_cast<std::size_t>(std::max<std::int64_t>(length, 1)));

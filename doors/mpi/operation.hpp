@@ -27,6 +27,7 @@ class Operation {
   }
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
+  ~Operation();
 
   Function function;
   MPI_Comm comm;
@@ -85,6 +86,7 @@ class Operation {
   unisono_result run_in_pieces();
 
   std::optional<Fold> fold_;
+  MPI_Datatype kept_ = MPI_DATATYPE_NULL;  ///< a duplicate of what is folded, which the program may free
   std::int64_t fold_count_ = 0;
   int fold_blocks_ = 0;
   int folded_ = 0;

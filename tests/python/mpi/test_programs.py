@@ -127,6 +127,11 @@ def test_blocks_that_are_sent_lie_between_those_that_are_received(mpi: str, rank
     assert re.search(r"^100.0 % of \d+ calls were carried", done.stderr, re.MULTILINE)
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_elements_in_a_row_are_not_packed(mpi: str, ranks: int, tmp_path: Path) -> None:
+    right(run("-n", ranks, compiled(mpi, "dense", tmp_path)), ranks)
+
+
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_persistent_collectives_are_started_in_any_order(mpi: str, ranks: int, tmp_path: Path) -> None:
     done = run("-n", ranks, compiled(mpi, "order", tmp_path), UNISONO_MPI_REPORT="1")
