@@ -87,17 +87,34 @@ Buffer::Buffer(const void* base, int blocks, const int* counts, const int* displ
     : base_(address(base)) {
   if (blocks == 0) return;
   const Layout layout = layout_of(type);
-  types_.push_back({type, layout});
-  for (int block = 0; block < blocks; ++block) add(counts[block], displacements[block] * layout.extent, 0);
+  const auto many = static_cast<std::size_t>(blocks);
+  counts_.reserve(many);
+  displacements_.reserve(many);
+  if (!layout.dense) {  // else blocks that have to be copied are bytes
+    types_.push_back({type, layout});
+    blocks_.reserve(many);
+  }
+  for (int block = 0; block < blocks; ++block) {
+    const std::int64_t at = displacements[block] * layout.extent;
+    counts_.push_back(counts[block] * layout.size);
+    displacements_.push_back(at);
+    if (!layout.dense) blocks_.push_back({counts[block], at, 0});
+  }
   finish(layout.dense, use);
 }
 
 Buffer::Buffer(const void* base, const std::vector<Given>& blocks, Use use) : base_(address(base)) {
   bool dense = true;
+  types_.reserve(blocks.size());
+  counts_.reserve(blocks.size());
+  displacements_.reserve(blocks.size());
+  blocks_.reserve(blocks.size());
   for (const Given& block : blocks) {
     types_.push_back({block.type, block.count == 0 ? Layout{} : layout_of(block.type)});
     dense &= block.count == 0 || types_.back().layout.dense;
-    add(block.count, block.at, types_.size() - 1);
+    counts_.push_back(block.count * types_.back().layout.size);
+    displacements_.push_back(block.at);
+    blocks_.push_back({block.count, block.at, types_.size() - 1});
   }
   finish(dense, use);
 }
@@ -106,12 +123,6 @@ Buffer::~Buffer() {
   for (Type& one : types_) {
     if (one.owned) PMPI_Type_free(&one.type);
   }
-}
-
-void Buffer::add(std::int64_t count, std::int64_t at, std::size_t type) {
-  counts_.push_back(count * types_[type].layout.size);
-  displacements_.push_back(at);
-  blocks_.push_back({count, at, type});
 }
 
 /// Whether two blocks with elements do.
@@ -174,7 +185,7 @@ void Buffer::finish(bool dense, Use use) {
   // by MPI_BOTTOM, where displacements are addresses, or by their distance.
   constexpr std::int64_t kApart = std::int64_t{1} << 30;
   dense = dense && base_ != nullptr && reach <= 2 * all + kApart &&
-          std::all_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.at >= 0; });
+          std::all_of(displacements_.begin(), displacements_.end(), [](std::int64_t at) { return at >= 0; });
   if (dense && use == Use::kWritten) dense = !overlaps();
   if (dense) {
     bytes_ = static_cast<std::uint64_t>(reach);
@@ -182,7 +193,11 @@ void Buffer::finish(bool dense, Use use) {
     types_.clear();
     return;
   }
-  copy_blocks();
+  if (blocks_.empty()) {
+    copy_always();
+  } else {
+    copy_blocks();
+  }
 }
 
 void Buffer::copy_blocks() {

@@ -72,7 +72,6 @@ class Buffer {
     Layout layout;
     bool owned = false;
   };
-  void add(std::int64_t count, std::int64_t at, std::size_t type);
   void finish(bool dense, Use use);
   bool overlaps() const;
   void copy_blocks();
