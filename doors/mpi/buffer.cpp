@@ -204,7 +204,8 @@ void Buffer::copy_blocks() {
   std::int64_t start = 0;
   for (const Block& block : blocks_) {
     starts_.push_back(start);
-    start += block.elements * types_[block.type].layout.size;
+    // A negative count is refused when the call is made.
+    start += std::max<std::int64_t>(block.elements, 0) * types_[block.type].layout.size;
   }
   bytes_ = static_cast<std::uint64_t>(start);
   copy_.resize(std::max<std::size_t>(bytes_, 1));

@@ -35,6 +35,14 @@ static int refused(void) {
   errors[cases++] = MPI_Alltoallw(x, ones, places, ints, y, ones, places, none, comm);
   errors[cases++] = MPI_Iallreduce(x, y, 1, MPI_DATATYPE_NULL, MPI_SUM, comm, &request);
   errors[cases++] = MPI_Ibcast(x, 1, MPI_DATATYPE_NULL, 0, comm, &request);
+  int less[64] = {-1};
+  MPI_Datatype gaps; /* elements of it are packed, and room is made for them before */
+  MPI_Type_vector(2, 1, 3, MPI_INT, &gaps);
+  MPI_Type_commit(&gaps);
+  errors[cases++] = MPI_Alltoallv(x, less, places, gaps, y, less, places, gaps, comm);
+  errors[cases++] = MPI_Allgatherv(x, 0, gaps, y, less, places, gaps, comm);
+  errors[cases++] = MPI_Alltoallv(x, less, places, MPI_INT, y, less, places, MPI_INT, comm);
+  MPI_Type_free(&gaps);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* which Open MPI calls for these */
   errors[cases++] = MPI_Allreduce(x, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm);
   errors[cases++] = MPI_Allgather(x, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, comm);
