@@ -124,10 +124,13 @@ class Pricing {
       const double least = made.cycles[static_cast<std::size_t>(choice)];
       if (made.cycles[static_cast<std::size_t>(old)] * kAlike <= least) choice = old;
     };
+    const double least_among = made.among < 0 ? kUnknown : made.cycles[static_cast<std::size_t>(made.among)];
     stay(made.best, before.best);
     stay(made.among, before.among);
-    // One rule will do for both.
-    if (!algorithm(made.best).switched) made.best = made.among;
+    // One rule will do for both. Switches are taken where they gain.
+    if (!algorithm(made.best).switched || least_among * kAlike <= made.cycles[static_cast<std::size_t>(made.best)]) {
+      made.best = made.among;
+    }
     return made;
   }
 
