@@ -58,7 +58,6 @@ void allreduce_chain_step(const Call& call, std::uint32_t s, Emit& emit);
 
 std::uint32_t allreduce_one_shot_steps(const Call& call);
 void allreduce_one_shot_step(const Call& call, std::uint32_t s, Emit& emit);
-std::uint64_t allreduce_one_shot_scratch_bytes(const Call& call);
 bool allreduce_one_shot_admits(const Call& call);
 
 std::uint32_t allreduce_two_shot_steps(const Call& call);
@@ -204,7 +203,7 @@ inline constexpr std::array<Algorithm, 15> kAllreduce{{
      .ordered = true,
      .steps = allreduce_one_shot_steps,
      .step = allreduce_one_shot_step,
-     .scratch_bytes = allreduce_one_shot_scratch_bytes,
+     .scratch_bytes = allreduce_flat_scratch_bytes,
      .admits = allreduce_one_shot_admits},
     {.collective = Collective::kAllreduce,
      .name = "two_shot",

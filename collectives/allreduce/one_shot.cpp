@@ -24,8 +24,6 @@ std::uint32_t allreduce_one_shot_steps(const Call& call) {
   return steps_for(call.size + (call.in_place ? 2 : 1));
 }
 
-std::uint64_t allreduce_one_shot_scratch_bytes(const Call& call) { return allreduce_flat_scratch_bytes(call); }
-
 void allreduce_one_shot_step(const Call& call, std::uint32_t step, Emit& emit) {
   const std::uint32_t size = call.size;
   if (size == 1) {
