@@ -5,8 +5,8 @@
 // (P-1)/P gamma.
 //
 // Two rounds, whatever P, and no more bytes than any other: where a network takes messages from many peers at once, as
-// cheap as the ring and as quick as a tree of two levels. The message of a rank to
-// itself puts its own share at its place in the fold.
+// cheap as the ring and as quick as a tree of two levels. The message of a rank to itself puts its own share at its
+// place in the fold. A call may ask for rows, one of which is sent on while the next is folded.
 //
 // In place a piece is overwritten by the result that contains it, element by element, so it has been read by then;
 // nothing else touches it. Arrivals wait for nothing. Folding and sending the result are two moves: a fold that waited
